@@ -1,0 +1,110 @@
+"""The capability table: what the library is to compute, the function that does and the test that checks it.
+
+The rows are in `capabilities.toml`. A name that does not exist fails the build; a row without a function is shown as
+missing, so that what is not there yet stays visible. Run as a script, this prints the page.
+"""
+
+import ast
+import importlib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from equation_index import function_link
+
+_HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Capability:
+    """One row of the table."""
+
+    capability: str
+    equations: str
+    functions: list[str]
+    tests: list[str]
+
+    @property
+    def status(self) -> str:
+        """Missing without a function, no test without a test, else done."""
+        return "done" if self.functions and self.tests else "no test" if self.functions else "missing"
+
+
+def read(file: Path = _HERE / "capabilities.toml") -> dict[str, list[Capability]]:
+    """The rows of every part, by the part's title."""
+    parts = tomllib.loads(file.read_text("utf-8"))["part"]
+    return {part["title"]: [Capability(**row) for row in part["row"]] for part in parts}
+
+
+def function_exists(path: str) -> bool:
+    """Whether a dotted path leads to something: the longest module it names, then attributes.
+
+    Modules are looked up before attributes because a room and the function it is named after share a dotted path.
+    """
+    parts = path.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError as error:
+            if error.name is None or not path.startswith(error.name):
+                raise  # the module is there, something that it needs is not
+            continue
+        for attribute in parts[length:]:
+            if not hasattr(found, attribute):
+                return False
+            found = getattr(found, attribute)
+        return True
+    return False
+
+
+def is_test(name: str, repository: Path) -> bool:
+    """Whether `file::function` or `file::Class::function` is a test in the repository."""
+    file, *trail = name.split("::")
+    if not trail or not (repository / file).is_file():
+        return False
+    body = ast.parse((repository / file).read_text("utf-8")).body
+    for step in trail:
+        named = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == step]
+        if not named:
+            return False
+        body = named[-1].body
+    return trail[-1].startswith("test")
+
+
+def problems(table: dict[str, list[Capability]], repository: Path = _HERE.parent) -> list[str]:
+    """Every name in the table that leads nowhere, and every test that is claimed for nothing."""
+    found = []
+    for row in (row for rows in table.values() for row in rows):
+        found += [f"{row.capability}: no function {name}" for name in row.functions if not function_exists(name)]
+        found += [f"{row.capability}: no test {name}" for name in row.tests if not is_test(name, repository)]
+        if row.tests and not row.functions:
+            found.append(f"{row.capability}: has a test but no function")
+    return found
+
+
+def capabilities_page(table: dict[str, list[Capability]]) -> str:
+    """The table as a Markdown page."""
+    rows = [row for part in table.values() for row in part]
+    counts = {status: sum(row.status == status for row in rows) for status in ("done", "no test", "missing")}
+    lines = [
+        "# Capabilities",
+        "",
+        "Everything the sources compute that this library is to compute, with the function that does it and the test",
+        f"that checks it. Of {len(rows)} rows {counts['done']} are done, {counts['no test']} have no test and",
+        f"{counts['missing']} are missing.",
+    ]
+    for title, part in table.items():
+        done = sum(row.status == "done" for row in part)
+        lines += ["", f"## {title}", "", f"{done} of {len(part)} done.", ""]
+        lines += ["| capability | equations | function | test |", "|---|---|---|---|"]
+        for row in part:
+            code = "<br>".join(map(function_link, row.functions)) or '<strong class="missing">missing</strong>'
+            test = "<br>".join(f"`{name}`" for name in row.tests)
+            if row.status == "no test":
+                test = '<strong class="missing">no test</strong>'
+            lines.append(f"| {row.capability} | {row.equations} | {code} | {test} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(capabilities_page(read()))

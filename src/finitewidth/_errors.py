@@ -1,0 +1,38 @@
+"""Every error and warning a user of the library can meet."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class ArgumentError(ValueError):
+    """An argument cannot be used: names it, says what came and what is wanted."""
+
+    def __init__(self, argument: str, got: object, want: str):
+        super().__init__(f"`{argument}`: got {got}; expected {want}.")
+        self.argument = argument
+
+
+class ShapeError(ArgumentError):
+    """An array has the wrong shape."""
+
+
+class DomainError(ArgumentError):
+    """A value lies outside the domain on which the quantity is defined."""
+
+
+class UnknownNameError(ArgumentError):
+    """A name is not in a registry; the message suggests the nearest one."""
+
+    def __init__(self, argument: str, got: object, known: Iterable[str]):
+        names = sorted(known)
+        near = difflib.get_close_matches(str(got), names, n=1)
+        hint = f"did you mean {near[0]!r}? Known: " if near else "one of "
+        super().__init__(argument, repr(got), hint + ", ".join(names))
+
+
+class BlowUpError(ArithmeticError, ValueError):
+    """A computation left the range of finite numbers."""
+
+
+class ValidityWarning(UserWarning):
+    """A result is outside the range in which its approximation can be trusted."""

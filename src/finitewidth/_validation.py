@@ -1,0 +1,101 @@
+"""Checks shared by all rooms. Values are inspected only when concrete, so the checks pass through `jit` and `grad`."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._errors import DomainError, ShapeError
+
+
+def is_concrete(value: Any) -> bool:
+    """Whether `value` holds numbers now, rather than being traced by `jit` or `grad`."""
+    return not isinstance(value, jax.core.Tracer)
+
+
+def as_floats(value: Any, argument: str) -> Array:
+    """`value` as a real floating-point JAX array without NaN or infinity."""
+    try:
+        array = jnp.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(argument, type(value).__name__, "an array of real numbers") from error
+    if jnp.issubdtype(array.dtype, jnp.complexfloating):
+        raise DomainError(argument, "complex numbers", "real numbers")
+    array = array.astype(jnp.result_type(float))
+    if is_concrete(array) and not bool(np.isfinite(np.asarray(array)).all()):
+        raise DomainError(argument, "a NaN or infinite entry", "finite numbers")
+    return array
+
+
+def as_count(value: Any, argument: str, *, at_least: int = 1) -> int:
+    """`value` as an integer not below `at_least`."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise DomainError(argument, repr(value), f"an integer >= {at_least}") from None
+    if count < at_least:
+        raise DomainError(argument, count, f"an integer >= {at_least}")
+    return count
+
+
+def as_number(value: Any, argument: str, *, low: float = -math.inf, high: float = math.inf) -> float:
+    """`value` as one finite float in the closed interval [low, high]."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise DomainError(argument, repr(value), "one real number") from None
+    if not math.isfinite(number) or not low <= number <= high:
+        raise DomainError(argument, number, f"a finite number in [{low}, {high}]")
+    return number
+
+
+def as_inputs(x: Any, argument: str, features: int | None = None) -> Float[Array, "N n_0"]:
+    """Inputs with one sample a row. A zero row is refused by the networks that have no bias, not here."""
+    array = as_floats(x, argument)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ShapeError(argument, f"shape {array.shape}", "shape (N, n_0) with one sample a row")
+    if features is not None and array.shape[1] != features:
+        raise ShapeError(argument, f"{array.shape[1]} features a sample", f"{features}, the network's n_0")
+    return array
+
+
+def as_covariance(matrix: Any, argument: str, *, tolerance: float = 1e-10) -> Float[Array, "N N"]:
+    """A symmetric positive semi-definite matrix (singular is fine), symmetrised."""
+    array = as_floats(matrix, argument)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
+        raise ShapeError(argument, f"shape {array.shape}", "a square matrix (N, N)")
+    if is_concrete(array):
+        values = np.asarray(array)
+        scale = max(float(np.abs(values).max()), np.finfo(values.dtype).tiny)
+        if float(np.abs(values - values.T).max()) > tolerance * scale:
+            raise DomainError(argument, "a matrix that is not symmetric", "a symmetric matrix")
+        lowest = float(np.linalg.eigvalsh((values + values.T) / 2)[0])
+        if lowest < -tolerance * scale * len(values):
+            raise DomainError(argument, f"a matrix with eigenvalue {lowest:.3g}", "a positive semi-definite matrix")
+    return (array + array.T) / 2
+
+
+def per_layer(value: Any, argument: str, layers: int) -> Float[Array, " L"]:
+    """One non-negative hyperparameter per layer, from a scalar or a sequence of length L."""
+    array = as_floats(value, argument)
+    if array.ndim > 1 or (array.ndim == 1 and array.shape[0] != layers):
+        raise ShapeError(argument, f"shape {array.shape}", f"a scalar or one value per layer, shape ({layers},)")
+    if is_concrete(array) and bool((np.asarray(array) < 0).any()):
+        raise DomainError(argument, f"a negative value in {np.asarray(array).tolist()}", "values >= 0")
+    return jnp.broadcast_to(array, (layers,))
+
+
+def as_widths(widths: Sequence[int], argument: str) -> tuple[int, ...]:
+    """Widths n_0..n_L, at least one layer."""
+    try:
+        counts = tuple(as_count(width, f"{argument}[{i}]") for i, width in enumerate(widths))
+    except TypeError:
+        raise ShapeError(argument, repr(widths), "a sequence n_0, n_1, ..., n_L") from None
+    if len(counts) < 2:
+        raise ShapeError(argument, f"{len(counts)} widths", "at least two: n_0 and n_1")
+    return counts

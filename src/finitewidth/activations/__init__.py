@@ -1,0 +1,11 @@
+"""Activations: functions, derivatives, kinks and the closed forms known for them."""
+
+from .activation import Activation as Activation, as_activation as as_activation
+from .families import (
+    ScaleInvariant as ScaleInvariant,
+    exponential as exponential,
+    leaky_relu as leaky_relu,
+    monomial as monomial,
+    scale_invariant as scale_invariant,
+)
+from .registry import ACTIVATIONS as ACTIVATIONS

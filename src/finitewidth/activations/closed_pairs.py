@@ -1,0 +1,121 @@
+r"""Two-point averages $\kappa(K_{aa}, K_{ab}, K_{bb}) = \langle\sigma(z_a)\sigma(z_b)\rangle_K$ in closed form.
+
+Derivatives of the activation are derivatives of $\kappa$ (Stein's lemma), so one formula gives every moment:
+$\partial_{ab}\langle\sigma^{(i)}_a\sigma^{(j)}_b\rangle = \langle\sigma^{(i+1)}_a\sigma^{(j+1)}_b\rangle$ and
+$2\,\partial_{aa}\langle\sigma^{(i)}_a\sigma^{(j)}_b\rangle = \langle\sigma^{(i+2)}_a\sigma^{(j)}_b\rangle$, PDLT (5.53).
+"""
+
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+PairFormula = Callable[[Array, Array, Array], Array]
+
+# Correlations this close to +-1 are taken as +-1: there the moments that diverge (delta functions on top of one
+# another) enter every flow through combinations that vanish, and their rounding errors would not.
+_COINCIDENT = 1e-14
+
+
+def _partial(formula: PairFormula, argument: int) -> PairFormula:
+    def derivative(*covariance: Array) -> Array:
+        tangents = tuple(jnp.full_like(k, float(i == argument)) for i, k in enumerate(covariance))
+        return jax.jvp(formula, covariance, tangents)[1]
+
+    return derivative
+
+
+def raised(formula: PairFormula, i: int, j: int) -> PairFormula:
+    r"""$\langle f^{(i)} g^{(j)}\rangle$ from a formula for $\langle f g\rangle$, by Stein's lemma; needs $i + j$ even."""
+    for _ in range(min(i, j)):
+        formula = _partial(formula, 1)
+    for _ in range(abs(i - j) // 2):
+        lower, argument = formula, 0 if i > j else 2
+        formula = lambda *k, d=_partial(lower, argument): 2.0 * d(*k)  # noqa: E731
+    return formula
+
+
+def determinant_root(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    r"""$\Delta = \sqrt{K_{aa}K_{bb} - K_{ab}^2}$, clipped at zero."""
+    return jnp.sqrt(jnp.maximum(Kaa * Kbb - Kab**2, 0.0))
+
+
+def coincident(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    """Whether the two variables are the same up to a factor."""
+    return Kaa * Kbb - Kab**2 <= _COINCIDENT * Kaa * Kbb
+
+
+def absolute_value_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    r"""Moments of $|z|$: $\langle|z_a||z_b|\rangle = \tfrac2\pi[\Delta + K_{ab}\arcsin\rho]$, PDLT (5.159), and its derivatives.
+
+    Those of order four diverge as $1/\Delta$ at coincidence, where they are set to zero.
+    """
+    if i < j:
+        return absolute_value_pair(j, i, Kbb, Kab, Kaa)
+    delta = determinant_root(Kaa, Kab, Kbb)
+    angle = jnp.arctan2(Kab, delta)  # arcsin(rho), stationary in the rounding of delta
+    if (i, j) == (0, 0):
+        return (delta + Kab * angle) * (2 / math.pi)
+    if (i, j) == (1, 1):
+        return angle * (2 / math.pi)
+    if (i, j) == (2, 0):
+        return 2 * delta / (math.pi * Kaa)
+
+    def delta_functions(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+        """The moment (2, 2): two delta functions of weight 2."""
+        return 2 / (math.pi * jnp.sqrt(Kaa * Kbb - Kab**2))
+
+    singular = coincident(Kaa, Kab, Kbb)
+    away = jnp.where(singular, 0.0, Kab)
+    if j >= 2:
+        moment = raised(delta_functions, i - 2, j - 2)
+    elif j == 1:
+        moment = raised(lambda a, c, b: -c / a * delta_functions(a, c, b), i - 3, 0)
+    else:
+        moment = raised(lambda a, c, b: (2 * c**2 - a * b) / a**2 * delta_functions(a, c, b), i - 4, 0)
+    return jnp.where(singular, 0.0, moment(Kaa, away, Kbb))
+
+
+def step_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    r"""Moments of the step function: $\tfrac14 + \arcsin(\rho)/2\pi$; derivatives are zero at coincidence."""
+    if (i, j) == (0, 0):
+        return 0.25 + jnp.arctan2(Kab, determinant_root(Kaa, Kab, Kbb)) / (2 * math.pi)
+    singular = coincident(Kaa, Kab, Kbb)
+    away = jnp.where(singular, 0.0, Kab)
+
+    def formula(a: Array, c: Array, b: Array) -> Array:
+        return jnp.arctan2(c, jnp.sqrt(a * b - c**2)) / (2 * math.pi)
+
+    return jnp.where(singular, 0.0, raised(formula, i, j)(Kaa, away, Kbb))
+
+
+def erf_pair(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    r"""$\tfrac2\pi\arcsin\frac{2K_{ab}}{\sqrt{(1+2K_{aa})(1+2K_{bb})}}$."""
+    product = (1 + 2 * Kaa) * (1 + 2 * Kbb)
+    return (2 / math.pi) * jnp.arctan2(2 * Kab, jnp.sqrt(product - 4 * Kab**2))
+
+
+def gelu_pair(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    r"""$\frac{K_{ab}}4 + \frac{K_{ab}}{2\pi}\arcsin\frac{K_{ab}}{\sqrt{(1+K_{aa})(1+K_{bb})}}
+    + \frac{K_{aa}K_{bb} - K_{ab}^2 + K_{ab}^2[1/(1+K_{aa}) + 1/(1+K_{bb})]}{2\pi\sqrt{(1+K_{aa})(1+K_{bb})-K_{ab}^2}}$."""
+    root = jnp.sqrt((1 + Kaa) * (1 + Kbb) - Kab**2)
+    rational = Kaa * Kbb - Kab**2 + Kab**2 * (1 / (1 + Kaa) + 1 / (1 + Kbb))
+    return Kab / 4 + Kab * jnp.arctan2(Kab, root) / (2 * math.pi) + rational / (2 * math.pi * root)
+
+
+def monomial_pair(p: int, q: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    r"""$\langle z_a^p z_b^q\rangle$ by Wick's theorem, grouped by the number $k$ of contractions between $a$ and $b$."""
+    if p < 0 or q < 0 or (p + q) % 2:
+        return jnp.zeros_like(Kab)
+    total = jnp.zeros_like(Kab)
+    for k in range(p % 2, min(p, q) + 1, 2):
+        within_a, within_b = (p - k) // 2, (q - k) // 2
+        count = (
+            math.factorial(p)
+            * math.factorial(q)
+            / (math.factorial(k) * math.factorial(within_a) * math.factorial(within_b) * 2 ** (within_a + within_b))
+        )
+        total = total + count * Kab**k * Kaa**within_a * Kbb**within_b
+    return total

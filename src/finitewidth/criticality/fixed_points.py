@@ -1,0 +1,89 @@
+"""Fixed points of the single-input kernel and what the kernel does near them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Array
+
+from .._precision import in_float64
+from .._validation import as_number
+from ..activations import Activation, as_activation
+from .classes import Stability
+from .roots import Roots, find_roots
+from .table import KernelTable, kernel_table
+from .trust import check_continuous
+
+_CRITICAL = 1e-12  # distance of chi from one within which only the next order decides
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    r"""$K^\star = C_b + C_W g(K^\star)$ with the susceptibilities there. `K_star` is `None` when every kernel is one."""
+
+    K_star: float | None
+    chi_parallel: float
+    chi_perp: float
+    stability: Stability
+
+
+@in_float64
+def fixed_points(
+    activation: str | Activation | Callable[[Array], Array], C_b: float, C_W: float
+) -> tuple[FixedPoint, ...]:
+    r"""All fixed points $K^\star = C_b + C_W\,g(K^\star)$ by increasing $K^\star$, PDLT (5.7)-(5.11).
+
+    A fixed point is stable when $|\chi_\parallel(K^\star)| < 1$. Searched: $K = 0$ and, if the averages of the activation
+    can be resolved there, $10^{-8} \le K \le 10^8$.
+    """
+    sigma = as_activation(activation)
+    check_continuous(sigma)
+    bias = np.array([as_number(C_b, "C_b", low=0.0)])
+    weight = np.array([as_number(C_W, "C_W", low=0.0)])
+    table = kernel_table(sigma)
+    if every_kernel_is_fixed(table, bias, weight)[0, 0]:
+        return (FixedPoint(None, 1.0, 1.0, Stability.NEUTRAL),)
+    roots = find_roots(table, bias, weight)
+    points = [_positive(table, weight[0], roots, i) for i in np.argsort(roots.K)]
+    return tuple(_zero(table, bias[0], weight[0]) + points)
+
+
+def every_kernel_is_fixed(table: KernelTable, C_b: np.ndarray, C_W: np.ndarray) -> np.ndarray:
+    r"""Whether $C_b = 0$ and $C_W = 1/A_2$ with a scale-invariant activation, PDLT (5.67), for each pair."""
+    critical = np.abs(C_W * table.series.A2 - 1) < _CRITICAL
+    return (C_b == 0)[:, None] & critical & table.scale_invariant
+
+
+def zero_is_fixed(table: KernelTable, C_b: np.ndarray) -> np.ndarray:
+    """Whether a vanishing kernel stays zero."""
+    return (C_b == 0) & (table.series.sigma_0 == 0)
+
+
+def zero_stability(table: KernelTable, C_W: float) -> Stability:
+    r"""From $\chi(0) = C_W\sigma_1^2$, or from the first correction when that is one, PDLT (5.89)-(5.92)."""
+    excess = C_W * table.series.A2 - 1
+    if abs(excess) < _CRITICAL:
+        excess = table.growth().c
+    return Stability.STABLE if excess < 0 else Stability.UNSTABLE
+
+
+def _zero(table: KernelTable, C_b: float, C_W: float) -> list[FixedPoint]:
+    if not zero_is_fixed(table, np.array([C_b]))[0]:
+        return []
+    chi = float(C_W * table.series.A2)
+    return [FixedPoint(0.0, chi, chi, zero_stability(table, C_W))]
+
+
+def _positive(table: KernelTable, C_W: float, roots: Roots, index: int) -> FixedPoint:
+    K = float(roots.K[index])
+    at = table.averages(np.array([K]))
+    chi_parallel = float(C_W * at.dg[0])
+    stability = stability_of(chi_parallel, roots.below[index], roots.above[index])
+    return FixedPoint(K, chi_parallel, float(C_W * at.s[0]), stability)
+
+
+def stability_of(chi_parallel: float, below: float, above: float) -> Stability:
+    """From the signs of K' - K on either side: equal signs are half-stable; a slope below -1 overshoots."""
+    if below == above:
+        return Stability.FROM_BELOW if below > 0 else Stability.FROM_ABOVE
+    return Stability.STABLE if below > 0 and chi_parallel > -1 else Stability.UNSTABLE

@@ -1,0 +1,79 @@
+"""A long run written down as it goes, so that a killed one continues where it stopped."""
+
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import ArgumentError
+from ..networks import MLP
+
+_FORMAT = 1  # to be raised whenever the same seed starts to give other networks
+
+
+def fingerprint(net: MLP, x: Float[Array, "N n_0"], **settings: int | str) -> str:
+    """A digest of everything on which the sums depend. The activation counts by its values, not by its name."""
+    probe = net.activation(jnp.linspace(-6.0, 6.0, 241))
+    digest = hashlib.sha256(json.dumps([_FORMAT, net.widths, x.shape, settings], sort_keys=True).encode())
+    for array in (probe, net.C_b, net.C_W, x):
+        digest.update(np.asarray(array, dtype=np.float64).tobytes())
+    return digest.hexdigest()
+
+
+class Checkpoint:
+    """A file that holds the state of one run: the fingerprint of its problem, the next step, the sums so far."""
+
+    def __init__(self, path: str | os.PathLike[str], fingerprint: str):
+        """Refuses, before any work is done, a path that cannot be written."""
+        self.path = Path(path)
+        self.fingerprint = fingerprint
+        self._draft = self.path.with_name(self.path.name + ".part")
+        try:
+            if self.path.is_dir():
+                raise IsADirectoryError("it is a directory")
+            self._draft.touch()
+            self._draft.unlink()
+        except OSError as error:
+            raise ArgumentError(
+                "checkpoint", f"{str(path)!r} ({error})", "the path of a file that can be written"
+            ) from error
+
+    def load(self, empty: Any) -> tuple[int, Any]:
+        """The next step and the state, shaped like `empty`; step 0 and `empty` itself if there is no file yet."""
+        if not self.path.exists():
+            return 0, empty
+        leaves, structure = jax.tree.flatten(empty)
+        try:
+            with np.load(self.path, allow_pickle=False) as saved:
+                belongs = str(saved["fingerprint"])
+                step = int(saved["step"])
+                state = (
+                    [jnp.asarray(saved[f"state{i}"]) for i in range(len(leaves))] if belongs == self.fingerprint else []
+                )
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise ArgumentError(
+                "checkpoint", f"{self.path.name!r}, not a checkpoint", "a checkpoint or a new path"
+            ) from error
+        if belongs != self.fingerprint:
+            raise ArgumentError(
+                "checkpoint",
+                f"{self.path.name!r}, written for another network, inputs, seed, method or number of networks",
+                "the checkpoint of this very run, or a new path",
+            )
+        return step, jax.tree.unflatten(structure, state)
+
+    def save(self, step: int, state: Any) -> None:
+        """Written aside and moved into place at once: whenever the run is killed, the file is whole."""
+        arrays: dict[str, Any] = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+        with self._draft.open("wb") as file:
+            np.savez(file, fingerprint=np.asarray(self.fingerprint), step=np.asarray(step), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        self._draft.replace(self.path)

@@ -1,0 +1,40 @@
+"""A progress bar for runs that deserve one."""
+
+import sys
+import time
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+_LONG = 5.0  # seconds from which a run in a terminal gets a bar unasked
+
+
+class ProgressBar:
+    """Counts networks on standard error: always, never, or (`shown=None`) in a terminal once the run proves long."""
+
+    def __init__(self, total: int, done: int, shown: bool | None):
+        columns = TextColumn("networks"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("networks", total=total, completed=done)
+        self._total, self._first = total, done
+        self._undecided = shown is None and sys.stderr.isatty()
+        if shown:
+            self._bar.start()
+
+    def __enter__(self) -> Self:
+        self._started = time.monotonic()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def advance_to(self, done: int) -> None:
+        """`done` of the networks are finished."""
+        self._bar.update(self._task, completed=done)
+        if self._undecided:
+            elapsed = time.monotonic() - self._started
+            expected = elapsed * (self._total - self._first) / (done - self._first)
+            if expected > _LONG:
+                self._undecided = False
+                self._bar.start()

@@ -1,0 +1,100 @@
+"""The three ways to draw one network's metrics: pytrees that map a random key to the metrics of layers 2..L."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from ..activations import Activation
+from ..networks import MLP
+from .chain import metric_chain, rows_per_block
+from .forward_backward import MatrixKind, draw, forward
+from .gaussian_matrix import DenseGaussian, LazyGaussian
+
+
+class Sampler(eqx.Module):
+    """A law of metrics."""
+
+    @abstractmethod
+    def __call__(self, key: Key[Array, ""]) -> Float[Array, "L-1 N N"]:
+        """The metrics of one network."""
+
+    @abstractmethod
+    def numbers_per_network(self) -> int:
+        """How many numbers one network keeps in memory at a time, roughly."""
+
+    @abstractmethod
+    def memory(self) -> int:
+        """How many bytes of memory networks drawn side by side should take together."""
+
+
+class ChainSampler(Sampler):
+    """The kernel Markov chain. Widths are values here, not shapes: networks that differ in them share compiled code."""
+
+    activation: Activation = eqx.field(static=True)
+    block: int = eqx.field(static=True)
+    first: Float[Array, "N N"]
+    hidden_widths: Int[Array, " L-1"]
+    C_b: Float[Array, " L-1"]
+    C_W: Float[Array, " L-1"]
+
+    def __init__(self, net: MLP, x: Float[Array, "N n_0"]):
+        self.activation = net.activation
+        self.block = rows_per_block(net.hidden_widths)
+        self.first = net.first_kernel(x)
+        self.hidden_widths = jnp.asarray(net.hidden_widths)
+        self.C_b, self.C_W = net.C_b[1:], net.C_W[1:]
+
+    def __call__(self, key: Key[Array, ""]) -> Float[Array, "L-1 N N"]:
+        """The chain from the first-layer kernel."""
+        return metric_chain(key, self.first, self.activation, self.hidden_widths, self.C_b, self.C_W, block=self.block)
+
+    def numbers_per_network(self) -> int:
+        """One block of neurons."""
+        return self.block * len(self.first)
+
+    def memory(self) -> int:
+        """What fits in a cache: every block is used once and forgotten."""
+        return 4 * 2**20
+
+
+class NetworkSampler(Sampler):
+    """A forward pass of a network with real weights, stored or lazy."""
+
+    net: MLP
+    x: Float[Array, "N n_0"]
+    kind: MatrixKind = eqx.field(static=True)
+
+    def __init__(self, net: MLP, x: Float[Array, "N n_0"], kind: MatrixKind):
+        self.net = net.replace(widths=(*net.widths[:-1], 1))  # no metric depends on how many outputs read it
+        self.x = x
+        self.kind = kind
+
+    def __call__(self, key: Key[Array, ""]) -> Float[Array, "L-1 N N"]:
+        """The forward pass from the inputs."""
+        passed, _ = forward(draw(self.net, key, self.kind), self.x)
+        return passed.metrics[1:]
+
+    def numbers_per_network(self) -> int:
+        """Weights if stored; directions and images of the samples if lazy; preactivations."""
+        of_layers = sum(self.net.widths) * len(self.x) * 4
+        return of_layers + (self.net.parameters if self.kind is DenseGaussian else 0)
+
+    def memory(self) -> int:
+        """Enough to keep the processor busy, little for the machine."""
+        return 256 * 2**20
+
+
+METHODS: dict[str, Callable[[MLP, Float[Array, "N n_0"]], Sampler]] = {
+    "chain": ChainSampler,
+    "dense": lambda net, x: NetworkSampler(net, x, DenseGaussian),
+    "lazy": lambda net, x: NetworkSampler(net, x, LazyGaussian),
+}
+
+
+def lane_size(sampler: Sampler, networks: int) -> int:
+    """How many networks to draw side by side: a power of two that fits the memory, or that holds all of them."""
+    fits = max(1, min(4096, sampler.memory() // (8 * sampler.numbers_per_network())))
+    return 2 ** min(fits.bit_length() - 1, (networks - 1).bit_length())

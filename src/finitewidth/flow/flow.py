@@ -1,0 +1,88 @@
+"""`flow`: what theory says of a network at finite width."""
+
+import warnings
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import ArgumentError, BlowUpError, UnknownNameError, ValidityWarning
+from .._precision import in_float64
+from .._validation import as_covariance, is_concrete
+from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule, pair_rule, product_rule
+from ..networks import MLP
+from ..networks.kernel_map import iterate_kernel, largest_variance
+from .pairs import pair_index
+from .recursion import iterate
+from .result import Flow
+
+Through = Literal["kernel", "vertex"]
+
+_UNTRUSTED = 1.0  # relative variance of the metric at which the first correction is as large as the leading term
+
+_compiled_kernels = jax.jit(iterate_kernel, static_argnums=2)
+_compiled_iterate = jax.jit(iterate, static_argnums=(2, 3, 4))
+
+
+def first_kernel(net: MLP, x: Any, kernel: Any) -> Float[Array, "N N"]:
+    """The first layer's kernel from inputs, or the one that is given."""
+    if (x is None) == (kernel is None):
+        raise ArgumentError("x", "both or neither of `x` and `kernel`", "either inputs or a first-layer kernel")
+    return net.first_kernel(x) if kernel is None else as_covariance(kernel, "kernel")
+
+
+@in_float64
+def flow(
+    net: MLP,
+    x: Any = None,
+    *,
+    kernel: Any = None,
+    through: Through = "vertex",
+    traced_variance: float = TRACED_VARIANCE,
+) -> Flow:
+    r"""The kernel of a network and its corrections at finite width, layer by layer, for a set of inputs.
+
+    **Arguments:**
+
+    - `net`: the network.
+    - `x`: inputs, shape (N, n_0), one sample a row. Duplicated samples are fine, zero samples need `C_b > 0`.
+    - `kernel`: instead of `x`, the first layer's kernel $K^{(1)}$, shape (N, N), positive semi-definite.
+    - `through`: how far to go: `"kernel"` stops at infinite width and is fast for thousands of samples; `"vertex"` adds
+      the four-point vertex $V$ and the metric's correction $G^{\{1\}}$.
+    - `traced_variance`: a bound on the kernel's diagonal, used only under `jit` or `grad`, where values cannot be
+      looked at: quadratures are chosen for it, and lose accuracy beyond it.
+
+    **Returns:** a [`Flow`][finitewidth.flow.result.Flow] with `K`, `V`, `G1` and more.
+
+    Differentiable in `x`, `kernel`, `net.C_b` and `net.C_W`. Warns where $L/n$ is too large for an expansion in $1/n$.
+    """
+    if through not in ("kernel", "vertex"):
+        raise UnknownNameError("through", through, ("kernel", "vertex"))
+    K1 = first_kernel(net, x, kernel)
+    largest = largest_variance(net, K1, traced_variance)
+    if through == "kernel":
+        return _checked(Flow(net, _compiled_kernels(net, K1, gram_rule(net.activation, largest))))
+    pairs = pair_index(len(K1))
+    rules = pair_rule(net.activation, largest, derivatives=4), product_rule(net.activation, largest)
+    K, vertex, correction = _compiled_iterate(net, pairs.pack(K1), pairs, *rules)
+    return _checked(Flow(net, pairs.unpack(K), vertex, correction))
+
+
+def _checked(result: Flow) -> Flow:
+    """The result as NumPy arrays if it is not being traced, having said where it cannot be trusted."""
+    if not all(map(is_concrete, jax.tree.leaves(result))):
+        return result
+    result = jax.tree.map(np.asarray, result)
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(result)):
+        raise BlowUpError(f"The flow of {result.net!r} leaves the finite numbers: call `tune`, or use fewer layers.")
+    if result.vertex is not None:
+        worst = float(result.relative_fluctuation.max())
+        if worst > _UNTRUSTED:
+            warnings.warn(
+                f"The metric's relative variance reaches {worst:.2g} (sum of 1/n = {result.net.depth_over_width:.2g}): "
+                "the expansion in 1/n is not to be trusted for this depth over width.",
+                ValidityWarning,
+                stacklevel=3,
+            )
+    return result

@@ -1,0 +1,1 @@
+"""Expectations under Gaussians and nearly-Gaussian laws."""

@@ -1,0 +1,126 @@
+"""How many modes and nodes a smooth function needs: measured on the function itself, never guessed.
+
+The function is sampled once on a fine equispaced grid; every coarser rule is a stride of that grid, so that choosing
+one costs a few small matrix products.
+"""
+
+import functools
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .function import Function
+from .grid import GridRule
+from .hermite import HermiteRule, hermite_table
+
+TRACED_VARIANCE = 4.0  # assumed bound on variances that are being traced and cannot be looked at
+
+_GRAM_TAIL, _PRODUCT_TAIL, _PAIR_ERROR = 1e-12, 1e-9, 1e-12
+_ROUNDING = 1e-13  # sums over a few hundred nodes are no better than this
+_FINE_STEP, _REACH = 0.0125, 12.0
+_REFERENCE = HermiteRule(order=1025, nodes=2 * round(_REACH / _FINE_STEP) + 1, reach=_REACH)
+_STRIDES = (30, 24, 20, 16, 12, 10, 8, 6, 5, 4, 3, 2)
+_ORDERS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+_PRODUCT_REACH, _PAIR_REACH = 10.0, 9.0
+_MOST_PRODUCT_MODES = 512  # beyond, a tensor of modes no longer beats piecewise quadrature
+
+
+@functools.lru_cache(maxsize=256)
+def _samples(function: Function, derivatives: int, variance: float) -> np.ndarray:
+    """The function and its derivatives on the fine grid, shape (derivatives + 1, nodes)."""
+    z = math.sqrt(variance) * hermite_table(_REFERENCE)[0]
+
+    @jax.jit
+    def evaluate(z: jax.Array) -> jax.Array:
+        return jnp.stack([function.derivative(order)(z) for order in range(derivatives + 1)])
+
+    with jax.ensure_compile_time_eval():
+        return np.asarray(evaluate(jnp.asarray(z)))
+
+
+def _strided(reach: float, stride: int) -> slice:
+    """The nodes of the fine grid that form the rule with this stride and reach."""
+    middle, steps = _REFERENCE.nodes // 2, math.ceil(reach / (_FINE_STEP * stride))
+    return slice(middle - steps * stride, middle + steps * stride + 1, stride)
+
+
+def _strides(reach: float) -> list[tuple[int, slice]]:
+    """Number of nodes and place on the fine grid of each rule that fits, coarsest first."""
+    slices = [_strided(reach, stride) for stride in _STRIDES]
+    return [(len(range(s.start, s.stop, s.step)), s) for s in slices if s.start >= 0]
+
+
+def _parity(samples: np.ndarray) -> int | None:
+    scale = np.abs(samples).max() * 1e-14
+    if np.abs(samples + samples[::-1]).max() <= scale:
+        return 1
+    return 0 if np.abs(samples - samples[::-1]).max() <= scale else None
+
+
+def _hermite_rule(samples: np.ndarray, tail: float, reach: float, first: int = 0) -> HermiteRule | None:
+    """The fewest modes that leave out `tail` of the squared norm, and the fewest nodes that give these modes.
+
+    The norm counts modes from `first` on: covariances do not contain the mean, mode 0, however large it is.
+    """
+    _, weights = hermite_table(_REFERENCE)
+    modes = samples @ weights
+    if not np.isfinite(modes).all() or not modes[first:].any():
+        return None
+    norm = np.linalg.norm(modes[first:])
+    left_out = np.append(np.cumsum((modes**2)[::-1])[::-1], 0.0) / norm**2
+    needed = int(np.argmax(left_out <= tail))
+    order = next((order for order in _ORDERS if order >= needed), None)
+    if order is None:
+        return None
+    for nodes, place in _strides(reach):
+        error = samples[place] @ weights[place, :order] * place.step - modes[:order]
+        if np.abs(error).max() <= max(tail, _ROUNDING) * norm:
+            steps = (nodes - 1) // 2
+            return HermiteRule(order, nodes, steps * place.step * _FINE_STEP)
+    return None
+
+
+def _round_up(variance: float) -> float:
+    """To the next power of two, so that nearby problems share one rule and one compilation."""
+    return float(2.0 ** math.ceil(math.log2(max(variance, 2.0**-10))))
+
+
+def gram_rule(function: Function, largest_variance: float) -> HermiteRule | None:
+    """The rule for Gram matrices of a function; `None` where it has kinks or would need too many modes."""
+    if function.kinks:
+        return None
+    samples = _samples(function, 0, _round_up(largest_variance))[0]
+    rule = _hermite_rule(samples, _GRAM_TAIL, _REACH)
+    return rule and HermiteRule(rule.order, rule.nodes, rule.reach, _parity(samples))
+
+
+def product_rule(function: Function, largest_variance: float, derivatives: int = 0) -> HermiteRule | None:
+    """The rule for four- and six-point averages of the first `derivatives` derivatives, or `None` as above."""
+    if function.kinks:
+        return None
+    samples = _samples(function, derivatives, _round_up(largest_variance))
+    # At coincident inputs two factors sit on one variable, so their products must be resolved too.
+    products = (samples[0], samples[0] ** 2, samples[0] * samples[-1])
+    rules = [_hermite_rule(product, _PRODUCT_TAIL, _PRODUCT_REACH, first=1) for product in products]
+    order = max(rule.order if rule else _MOST_PRODUCT_MODES + 1 for rule in rules)
+    if order > _MOST_PRODUCT_MODES:
+        return None
+    finest = max((rule for rule in rules if rule), key=lambda rule: rule.nodes)
+    return HermiteRule(order, finest.nodes, finest.reach)
+
+
+def pair_rule(function: Function, largest_variance: float, derivatives: int) -> GridRule | None:
+    """The rule for averages of pairs of derivatives up to order `derivatives`, or `None` as above."""
+    if function.kinks:
+        return None
+    samples = _samples(function, derivatives, _round_up(largest_variance))
+    products = np.stack([f * g for f, g in itertools.combinations_with_replacement(samples, 2)])
+    weights = hermite_table(_REFERENCE)[1][:, 0]
+    exact, scale = products @ weights, np.abs(products) @ weights
+    for nodes, place in _strides(_PAIR_REACH):
+        if (np.abs(products[:, place] @ weights[place] * place.step - exact) <= _PAIR_ERROR * scale).all():
+            return GridRule(nodes, (nodes - 1) // 2 * place.step * _FINE_STEP)
+    return None

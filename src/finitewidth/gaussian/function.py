@@ -1,0 +1,64 @@
+"""A function of one Gaussian variable, with what averaging needs to know about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+ElementwiseFunction = Callable[[Array], Array]
+
+# One-sided limits at a kink are read this far from it: below the accuracy asked of any average,
+# above the spacing of floating-point numbers near kinks of order one.
+_BESIDE_A_KINK = 1e-12
+
+
+def differentiate(function: ElementwiseFunction) -> ElementwiseFunction:
+    """The derivative of an elementwise function, itself elementwise."""
+
+    def derivative(z: Array) -> Array:
+        return jax.jvp(function, (z,), (jnp.ones_like(z),))[1]
+
+    return derivative
+
+
+@dataclass(frozen=True)
+class Function:
+    """An elementwise JAX function `value`, analytic except at the points `kinks`.
+
+    Subclasses that know Gaussian averages of themselves in closed form override `closed_pair`,
+    `closed_square` and `closed_product`; everything else is integrated numerically.
+    """
+
+    value: ElementwiseFunction
+    kinks: tuple[float, ...] = ()
+
+    def __call__(self, z: Array) -> Array:
+        return self.value(z)
+
+    def derivative(self, order: int) -> ElementwiseFunction:
+        """The regular part of the `order`-th derivative: what it is away from the kinks."""
+        function: ElementwiseFunction = self
+        for _ in range(order):
+            function = differentiate(function)
+        return function
+
+    def jumps(self, order: int) -> Float[Array, " kinks"]:
+        """The jump of the `order`-th derivative across each kink."""
+        at = jnp.asarray(self.kinks, dtype=float)
+        beside = _BESIDE_A_KINK * jnp.maximum(1.0, jnp.abs(at))
+        function = self.derivative(order)
+        return function(at + beside) - function(at - beside)
+
+    def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
+        r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ in closed form, elementwise over the three arrays, or `None`."""
+        return None
+
+    def closed_square(self, K: Array) -> Array | None:
+        r"""$\langle f(z)^2\rangle_K$ in closed form, elementwise and differentiable in `K`, or `None`."""
+        return None
+
+    def closed_product(self, orders: tuple[int, ...], K: Float[Array, "n n"]) -> Array | None:
+        r"""$\langle\prod_i f^{(k_i)}(z_i)\rangle_K$ in closed form, or `None`."""
+        return None

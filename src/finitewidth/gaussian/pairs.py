@@ -1,0 +1,72 @@
+r"""Two-point averages $\langle f^{(i)}(z_a)\,g^{(j)}(z_b)\rangle_K$, differentiable to any order by Stein's lemma.
+
+Derivatives with respect to the covariance are averages of derivatives, PDLT (5.53), so the flow never differentiates
+through a root of $K$, nor through a sampled delta function: coincident inputs and kinks are safe.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from . import grid, hermite, piecewise
+from .function import Function
+from .grid import GridRule
+from .hermite import HermiteRule
+from .line import line_average
+
+PairRule = GridRule | HermiteRule | None
+"""How to integrate a pair: on a grid, by modes, or (`None`) piecewise in angle variables."""
+
+_PSEUDO_KINK = (0.0,)  # smooth functions at large variance turn around zero on a scale far below a deviation
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3, 4))
+def mixed_moment(
+    f: Function, i: int, g: Function, j: int, rule: PairRule, Kaa: Array, Kab: Array, Kbb: Array
+) -> Array:
+    r"""$\langle f^{(i)}(z_a)\,g^{(j)}(z_b)\rangle_K$, elementwise over covariances that broadcast against each other.
+
+    Derivatives of kinked functions are distributions and count with their delta functions. `rule` integrates functions
+    that have no closed form.
+    """
+    closed = f.closed_pair(i, j, *jnp.broadcast_arrays(Kaa, Kab, Kbb)) if f == g else None
+    if closed is not None:
+        return closed
+    if f.kinks or g.kinks:
+        return piecewise.distributional_pair(f, i, g, j, Kaa, Kab, Kbb)
+    if rule is None:
+        return piecewise.pair_average(
+            f.derivative(i), g.derivative(j), _PSEUDO_KINK, _PSEUDO_KINK, *jnp.broadcast_arrays(Kaa, Kab, Kbb)
+        )
+    if isinstance(rule, GridRule):
+        return grid.pair_average(f.derivative(i), g.derivative(j), *jnp.broadcast_arrays(Kaa, Kab, Kbb), rule)
+    if rule.parity is not None:
+        if (i + j) % 2:
+            return jnp.zeros(jnp.broadcast_shapes(Kaa.shape, Kab.shape, Kbb.shape), Kab.dtype)
+        rule = HermiteRule(rule.order, rule.nodes, rule.reach, (rule.parity + i) % 2)
+    return hermite.pair_average(f.derivative(i), g.derivative(j), Kaa, Kab, Kbb, rule)
+
+
+@mixed_moment.defjvp
+def _stein(f, i, g, j, rule, covariance, tangents):  # noqa: ANN001, ANN202
+    def raised(p: int, q: int) -> Array:
+        return mixed_moment(f, i + p, g, j + q, rule, *covariance)
+
+    daa, dab, dbb = tangents
+    tangent = raised(1, 1) * dab + (raised(2, 0) * daa + raised(0, 2) * dbb) / 2
+    return mixed_moment(f, i, g, j, rule, *covariance), tangent
+
+
+def pair_moment(
+    f: Function, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array, rule: PairRule = None
+) -> Array:
+    r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ of one function, elementwise over covariances."""
+    return mixed_moment(f, i, f, j, rule, Kaa, Kab, Kbb)
+
+
+def square_average(f: Function, K: Array) -> Array:
+    r"""$g(K) = \langle f(z)^2\rangle_K$ of one variable, PDLT (5.5), elementwise; differentiable to any order."""
+    closed = f.closed_square(K)
+    return line_average(lambda z: f(z) ** 2, K, f.kinks) if closed is None else closed

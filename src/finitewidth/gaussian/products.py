@@ -1,0 +1,71 @@
+r"""Averages $\langle\prod_i f_i^{(k_i)}(z_i)\rangle_K$ of up to six jointly Gaussian variables.
+
+The covariance may be singular. Derivatives with respect to it are averages of derivatives (Stein's lemma):
+$\partial\langle F\rangle/\partial K_{ij} = \langle\partial_i\partial_j F\rangle$ for $i \ne j$ and half of it for $i = j$.
+"""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import DomainError
+from . import piecewise
+from .function import Function
+from .hermite import HermiteRule, split_average
+from .line import line_average
+from .pairs import mixed_moment
+
+Factors = tuple[tuple[Function, int], ...]
+"""One function for each variable, and the order of the derivative of it that is meant."""
+
+
+def _closed(factors: Factors, K: Float[Array, "n n"]) -> Array | None:
+    function = factors[0][0]
+    if any(f != function for f, _ in factors):
+        return None
+    return function.closed_product(tuple(order for _, order in factors), K)
+
+
+def _check_regular(factors: Factors) -> None:
+    """Refuse derivatives that hold delta functions: three or more variables are averaged over functions only."""
+    for function, order in factors:
+        if function.kinks and any(np.abs(np.asarray(function.jumps(k))).max() > 1e-9 for k in range(order)):
+            got = f"a derivative of order {order} across a kink, among {len(factors)} variables"
+            raise DomainError("activation", got, "factors that are functions where there are more than two variables")
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def product_moment(factors: Factors, rule: HermiteRule | None, K: Float[Array, "n n"]) -> Array:
+    r"""$\langle\prod_i f_i^{(k_i)}(z_i)\rangle_K$ for one covariance; `rule` serves smooth functions, `None` kinked ones."""
+    if len(factors) == 1:
+        (f, order) = factors[0]
+        return line_average(f.derivative(order), K[0, 0], f.kinks)
+    if len(factors) == 2:
+        (f, i), (g, j) = factors
+        return mixed_moment(f, i, g, j, rule, K[0, 0], K[0, 1], K[1, 1])
+    closed = _closed(factors, K)
+    if closed is not None:
+        return closed
+    functions = tuple(f.derivative(order) for f, order in factors)
+    if rule is None or any(f.kinks for f, _ in factors):
+        _check_regular(factors)
+        return piecewise.product_average(functions, tuple(f.kinks or (0.0,) for f, _ in factors), K)
+    half = (len(factors) + 1) // 2
+    return split_average(functions[:half], functions[half:], K, rule)
+
+
+@product_moment.defjvp
+def _stein(factors, rule, primals, tangents):  # noqa: ANN001, ANN202
+    (K,), (dK,) = primals, tangents
+    value = product_moment(factors, rule, K)
+    if len(factors) > 2 and _closed(factors, K) is not None:
+        return value, jax.jvp(lambda k: _closed(factors, k), (K,), (dK,))[1]
+    tangent = jnp.zeros_like(value)
+    for i, j in itertools.combinations_with_replacement(range(len(factors)), 2):
+        raised = tuple((f, order + (k == i) + (k == j)) for k, (f, order) in enumerate(factors))
+        tangent = tangent + product_moment(raised, rule, K) * (dK[i, j] + dK[j, i]) / (4 if i == j else 2)
+    return value, tangent

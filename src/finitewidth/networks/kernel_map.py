@@ -1,0 +1,78 @@
+r"""One layer's mean map on kernels, and its iteration: the network of infinite width.
+
+$$K^{(\ell+1)}_{\alpha\beta} = C_b^{(\ell+1)} + C_W^{(\ell+1)}\langle\sigma_\alpha\sigma_\beta\rangle_{K^{(\ell)}}
+  \quad\text{PDLT (4.118)}$$
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import BlowUpError
+from .._validation import is_concrete
+from ..activations import Activation
+from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
+from ..gaussian.pairs import PairRule, pair_moment, square_average
+from .mlp import MLP
+
+
+def kernel_map(
+    activation: Activation, K: Float[Array, "N N"], C_b: Array, C_W: Array, rule: PairRule
+) -> Float[Array, "N N"]:
+    r"""$C_b + C_W\langle\sigma_\alpha\sigma_\beta\rangle_K$, PDLT (4.118)."""
+    variances = jnp.diagonal(K)
+    off_diagonal = ~np.eye(len(variances), dtype=bool)
+    between = jnp.where(off_diagonal, K, 0.0)  # coincidence with oneself is the diagonal's business
+    pairs = pair_moment(activation, 0, 0, variances[:, None], between, variances[None, :], rule)
+    squares = square_average(activation, variances)
+    return C_b + C_W * jnp.where(off_diagonal, pairs, squares[:, None])
+
+
+def diagonal_recursion(net: MLP, variances: Float[Array, " N"]) -> Float[Array, "L N"]:
+    """The kernel of each input with itself, layer by layer, PDLT (5.4)."""
+
+    def layer(K: Array, hyperparameters: tuple[Array, Array]) -> tuple[Array, Array]:
+        C_b, C_W = hyperparameters
+        new = C_b + C_W * square_average(net.activation, K)
+        return new, new
+
+    return jnp.concatenate([variances[None], jax.lax.scan(layer, variances, (net.C_b[1:], net.C_W[1:]))[1]])
+
+
+def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_VARIANCE) -> float:
+    """The largest variance that an activation meets, from which quadratures are chosen.
+
+    `BlowUpError` if the flow leaves the finite, positive numbers; the bound `traced` if values cannot be looked at.
+    """
+    if not all(map(is_concrete, (K1, net.C_b, net.C_W))):
+        return traced
+    with jax.ensure_compile_time_eval():
+        variances = np.asarray(_compiled_diagonal(net, jnp.diagonal(jnp.asarray(K1))))
+    bad = ~np.isfinite(variances).all(axis=1) | (variances <= 0).any(axis=1) | (variances > 1e150).any(axis=1)
+    bad[-1] = ~np.isfinite(variances[-1]).all()  # nothing is averaged over the last layer: zero is fine there
+    if bad.any():
+        layer = int(np.argmax(bad))
+        raise BlowUpError(
+            f"The kernel of {net!r} leaves the positive numbers at layer {layer + 1} (it is "
+            f"{variances[layer].tolist()}): lower or raise C_W, add C_b, or call `tune`."
+        )
+    return float(variances[:-1].max() if len(variances) > 1 else variances.max())
+
+
+_compiled_diagonal = jax.jit(diagonal_recursion)
+
+
+def iterate_kernel(net: MLP, K1: Float[Array, "N N"], rule: PairRule) -> Float[Array, "L N N"]:
+    r"""$K^{(1)}, \dots, K^{(L)}$ from the first, PDLT (4.118), with a given quadrature."""
+
+    def layer(K: Array, hyperparameters: tuple[Array, Array]) -> tuple[Array, Array]:
+        new = kernel_map(net.activation, K, *hyperparameters, rule)
+        return new, new
+
+    return jnp.concatenate([K1[None], jax.lax.scan(layer, K1, (net.C_b[1:], net.C_W[1:]))[1]])
+
+
+def kernel_recursion(net: MLP, K1: Float[Array, "N N"]) -> Float[Array, "L N N"]:
+    r"""The infinite-width kernels of every layer from the first, PDLT (4.118)."""
+    return iterate_kernel(net, K1, gram_rule(net.activation, largest_variance(net, K1)))

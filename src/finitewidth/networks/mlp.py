@@ -1,0 +1,99 @@
+"""The multilayer perceptron of PDLT chapter 2, described once and never changed."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import DomainError
+from .._precision import in_float64
+from .._validation import as_inputs, as_widths, is_concrete, per_layer
+from ..activations import Activation, as_activation
+
+
+class MLP(eqx.Module):
+    r"""A fully connected network with Gaussian parameters.
+
+    $$z^{(1)}_{i} = b^{(1)}_i + \sum_j W^{(1)}_{ij} x_j,\qquad
+      z^{(\ell+1)}_{i} = b^{(\ell+1)}_i + \sum_j W^{(\ell+1)}_{ij}\,\sigma(z^{(\ell)}_j)\quad\text{PDLT (2.5)}$$
+
+    with $E[b_i^2] = C_b^{(\ell)}$ and $E[W_{ij}^2] = C_W^{(\ell)}/n_{\ell-1}$, PDLT (2.19)-(2.20).
+
+    **Arguments:**
+
+    - `activation`: a name (`finitewidth activations` lists them), an `Activation`, or any elementwise JAX callable.
+    - `widths`: $n_0, \dots, n_L$: the input dimension, the hidden widths, the output dimension.
+    - `C_b`, `C_W`: variances of biases and of rescaled weights; scalars, or one value per layer.
+    """
+
+    activation: Activation = eqx.field(static=True)
+    widths: tuple[int, ...] = eqx.field(static=True)
+    C_b: Float[Array, " L"]
+    C_W: Float[Array, " L"]
+
+    @in_float64
+    def __init__(
+        self,
+        activation: str | Activation | Callable[[Array], Array],
+        widths: Sequence[int],
+        C_b: Any = 0.0,
+        C_W: Any = 1.0,
+    ):
+        self.activation = as_activation(activation)
+        self.widths = as_widths(widths, "widths")
+        self.C_b = per_layer(C_b, "C_b", self.depth)
+        self.C_W = per_layer(C_W, "C_W", self.depth)
+
+    @property
+    def depth(self) -> int:
+        """The number of layers L, the output included."""
+        return len(self.widths) - 1
+
+    @property
+    def hidden_widths(self) -> tuple[int, ...]:
+        """Widths $n_1, \\dots, n_{L-1}$ of the layers that fluctuate."""
+        return self.widths[1:-1]
+
+    @property
+    def parameters(self) -> int:
+        r"""Number of parameters $P = \sum_\ell (n_\ell + n_\ell n_{\ell-1})$, PDLT (2.7)."""
+        return sum(n + n * m for m, n in zip(self.widths, self.widths[1:], strict=False))
+
+    @property
+    def depth_over_width(self) -> float:
+        r"""The expansion parameter $\sum_{\ell<L} 1/n_\ell$: $L/n$ for equal widths, PDLT (0.14)."""
+        return float(sum(1.0 / n for n in self.hidden_widths))
+
+    def first_kernel(self, x: Any) -> Float[Array, "N N"]:
+        r"""$K^{(1)}_{\alpha\beta} = C_b^{(1)} + C_W^{(1)}\,x_\alpha\cdot x_\beta/n_0$, PDLT (4.8)."""
+        inputs = as_inputs(x, "x", self.widths[0])
+        kernel = self.C_b[0] + self.C_W[0] * inputs @ inputs.T / self.widths[0]
+        if is_concrete(kernel) and not bool((np.diagonal(np.asarray(kernel)) > 0).all()):
+            raise DomainError(
+                "x",
+                "a sample whose first-layer kernel is zero",
+                "non-zero samples, or C_b > 0 and C_W > 0 in the first layer",
+            )
+        return kernel
+
+    def replace(self, **changes: Any) -> "MLP":
+        """The same network with some of its arguments changed."""
+        current = {"activation": self.activation, "widths": self.widths, "C_b": self.C_b, "C_W": self.C_W}
+        return MLP(**(current | changes))
+
+    def __repr__(self) -> str:
+        def short(values: Array) -> str:
+            if not is_concrete(values):
+                return "traced"
+            numbers = np.unique(np.asarray(values))
+            return f"{numbers[0]:g}" if len(numbers) == 1 else f"{numbers[0]:g}..{numbers[-1]:g}"
+
+        return f"MLP({self.activation.name}, widths={self.widths}, C_b={short(self.C_b)}, C_W={short(self.C_W)})"
+
+
+def inverse_widths(net: MLP) -> Float[Array, " L"]:
+    r"""$1/n_{\ell-1}$ for $\ell = 1..L$, with 0 for the first layer, whose kernel does not fluctuate."""
+    return jnp.asarray([0.0] + [1.0 / n for n in net.hidden_widths])

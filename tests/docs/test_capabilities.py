@@ -1,0 +1,52 @@
+"""The capability table names only functions and tests that exist."""
+
+from pathlib import Path
+
+import pytest
+
+import capabilities
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+THIS_TEST = "tests/docs/test_capabilities.py::test_every_name_in_the_table_exists"
+
+
+# Python's own modules stand in for the library, so that these tests test the checker alone.
+def row(functions=(), tests=()):
+    return capabilities.Capability("a thing", "(1.1)", list(functions), list(tests))
+
+
+def test_every_name_in_the_table_exists():
+    assert capabilities.problems(capabilities.read(), REPOSITORY) == []
+
+
+def test_no_capability_is_listed_twice():
+    for title, part in capabilities.read().items():
+        names = [row.capability for row in part]
+        assert len(set(names)) == len(names), title
+
+
+@pytest.mark.parametrize(
+    ("entry", "complaint"),
+    [
+        (row(["json.JSONDecoder.decode", "json.decoder.JSONDecoder"], [THIS_TEST]), None),
+        (row(["json.Perceptron"]), "no function json.Perceptron"),
+        (row(["json.no_room.thing"]), "no function json.no_room.thing"),
+        (row(["no_such_package.thing"]), "no function no_such_package.thing"),
+        (row(["json.JSONDecoder"], ["tests/none.py::test_x"]), "no test tests/none.py::test_x"),
+        (row(["json.JSONDecoder"], [THIS_TEST + "_twice"]), "no test"),
+        (row(["json.JSONDecoder"], ["tests/docs/test_capabilities.py"]), "no test"),
+        (row(["json.JSONDecoder"], ["tests/docs/test_capabilities.py::row"]), "no test"),
+        (row([], [THIS_TEST]), "has a test but no function"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_reported(entry, complaint):
+    found = capabilities.problems({"part": [entry]}, REPOSITORY)
+    assert found == [] if complaint is None else [complaint in line for line in found] == [True]
+
+
+def test_the_page_shows_what_is_missing_and_what_has_no_test():
+    table = {"part": [row(["json.JSONDecoder"], [THIS_TEST]), row(["json.JSONDecoder"]), row()]}
+    page = capabilities.capabilities_page(table)
+    assert "Of 3 rows 1 are done, 1 have no test and\n1 are missing." in page
+    assert page.count(">missing</strong>") == 1
+    assert page.count(">no test</strong>") == 1
