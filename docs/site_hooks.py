@@ -48,7 +48,9 @@ def _definition(module: tuple[str, ...], name: str) -> str:
 def api(room: str) -> str:
     """The directives that document a room's public names: those that `finitewidth/__init__.py` takes from it."""
     public = [(module, name) for module, name in _relative_imports(_PACKAGE) if module[0] == room]
-    return "\n\n".join(f"::: {_definition(module, name)}" for module, name in public)
+    # Links to a name lead to its reference page, where its file is; so here it stays out of the inventory.
+    options = "    options:\n      skip_local_inventory: true\n"
+    return "\n".join(f"::: {_definition(module, name)}\n{options}" for module, name in public)
 
 
 def reference_page(room: str) -> str:

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from finitewidth.ensembles.normals import _box_muller, standard_normals
-from hypothesis import given, settings, strategies as st
 from scipy import stats
+
+from finitewidth.ensembles.normals import _box_muller, standard_normals
 
 
 def test_transform_is_box_muller_of_the_words_bits():
@@ -41,8 +41,7 @@ def test_the_two_normals_of_one_word_are_independent():
         assert abs(product.mean()) < 4 * product.std() / np.sqrt(product.size)
 
 
-@settings(max_examples=20, deadline=None)
-@given(shape=st.lists(st.integers(0, 5), max_size=3).map(tuple))
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (1,), (3, 5)])
 def test_any_shape(shape):
     """Odd and empty sizes too."""
     assert standard_normals(jax.random.key(0), shape).shape == shape

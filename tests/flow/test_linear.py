@@ -42,6 +42,10 @@ def within_standard_errors(draws: np.ndarray, expected: np.ndarray, limit: float
     return bool((np.abs(draws.mean(axis=0) - expected) <= limit * error).all())
 
 
+def sites(neurons, samples) -> list[tuple[int, int]]:
+    return list(zip(neurons, samples, strict=True))
+
+
 def kernel_chain(rng: np.random.Generator, net: MLP, start: np.ndarray, networks: int) -> list[np.ndarray]:
     """Random kernels of every layer from their Markov chain, which needs no weights."""
     kernels = [np.broadcast_to(start, (networks, *start.shape))]
@@ -256,7 +260,8 @@ def test_layer_averages_and_inter_neuron_covariance():
     G4 = flow.second_moments[:, 0, 0, 0, 0]
     np.testing.assert_allclose(variance, 2 / 40 * G4 + G4 - 1, rtol=1e-12)
     inter_neuron = (
-        linear_correlator(UNBIASED, [0, 0, 1, 1], [0] * 4, X) - linear_correlator(UNBIASED, [0, 0], [0, 0], X) ** 2
+        linear_correlator(UNBIASED, sites([0, 0, 1, 1], [0] * 4), X)
+        - linear_correlator(UNBIASED, sites([0, 0], [0, 0]), X) ** 2
     )
     np.testing.assert_allclose(deep_linear(UNBIASED, X).v[:, 0, 0, 0, 0], inter_neuron, rtol=1e-13, atol=1e-16)
     wide = 10**7
@@ -279,7 +284,7 @@ def test_three_routes_agree(hidden, C_b, C_W, start):
     one, other = deep_linear(net, kernel=[[start]]), single_input_flow(net, kernel=[[start]], order=3)
     np.testing.assert_allclose(one.G[:, 0, 0], other.G[:, 0], rtol=1e-13)
     np.testing.assert_allclose(one.V[:, 0, 0, 0, 0], other.V[:, 0], rtol=1e-12)
-    six = linear_correlator(net, [0] * 6, [0] * 6, kernel=[[start]])
+    six = linear_correlator(net, sites([0] * 6, [0] * 6), kernel=[[start]])
     np.testing.assert_allclose(six, 15 * other.moments[2, :, 0], rtol=1e-12)
 
 
@@ -290,6 +295,7 @@ def test_neural_indices_of_one_input():
     """PDLT (3.22), PDLT (3.36), PDLT (3.44): numbers of pairings that survive the Kronecker deltas."""
     moments = single_input_flow(UNBIASED, X, order=4).moments[:, :, 2]
     counts = {
+        (0,): 0,
         (0, 0): 1,
         (0, 1): 0,
         (0, 0, 0, 0): 3,
@@ -304,7 +310,7 @@ def test_neural_indices_of_one_input():
         (5, 5, 5, 5, 9, 9, 9, 9): 9,
     }
     for neurons, count in counts.items():
-        value = linear_correlator(UNBIASED, neurons, [2] * len(neurons), X)
+        value = linear_correlator(UNBIASED, sites(neurons, [2] * len(neurons)), X)
         np.testing.assert_allclose(value, count * moments[len(neurons) // 2 - 1], rtol=1e-13)
 
 
@@ -313,8 +319,8 @@ def test_four_point_assembles_from_G_and_V(samples):
     """PDLT (3.29), PDLT (4.77): the pairing route gives the tensors of `deep_linear`, biases included."""
     flow = deep_linear(BIASED, X[:2])
     a, b, c, d = samples
-    across = linear_connected_correlator(BIASED, [0, 0, 1, 1], samples, X[:2])
-    same = linear_connected_correlator(BIASED, [3, 3, 3, 3], samples, X[:2])
+    across = linear_connected_correlator(BIASED, sites([0, 0, 1, 1], samples), X[:2])
+    same = linear_connected_correlator(BIASED, sites([3, 3, 3, 3], samples), X[:2])
     v = flow.v
     np.testing.assert_allclose(across, v[:, a, b, c, d], rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(same, v[:, a, b, c, d] + v[:, a, c, b, d] + v[:, a, d, b, c], rtol=1e-12, atol=1e-15)
@@ -326,7 +332,7 @@ def test_six_point_connected_from_full(neurons):
     samples = (0, 1, 2, 1, 3, 0)
 
     def full(points):
-        return np.asarray(linear_correlator(BIASED, [neurons[p] for p in points], [samples[p] for p in points], X))
+        return np.asarray(linear_correlator(BIASED, [(neurons[p], samples[p]) for p in points], X))
 
     expected = full(range(6))
     for pair in itertools.combinations(range(6), 2):
@@ -335,18 +341,18 @@ def test_six_point_connected_from_full(neurons):
         if p < q and r < s and p < r:
             (last,) = set(range(1, 6)) - {p, q, r, s}
             expected = expected + 2 * full((0, last)) * full((p, q)) * full((r, s))
-    connected = linear_connected_correlator(BIASED, neurons, samples, X)
+    connected = linear_connected_correlator(BIASED, sites(neurons, samples), X)
     np.testing.assert_allclose(connected, expected, rtol=1e-10, atol=1e-13)
 
 
 def test_connected_six_point_of_one_input():
     """PDLT (3.57) before its limit: 15 (G_6 - 3 G_2 G_4 + 2 G_2^3); sheet expansion at large width."""
     G2, G4, G6 = single_input_flow(UNBIASED, X[:1], order=3).moments[:, :, 0]
-    connected = linear_connected_correlator(UNBIASED, [0] * 6, [0] * 6, X[:1])
+    connected = linear_connected_correlator(UNBIASED, sites([0] * 6, [0] * 6), X[:1])
     np.testing.assert_allclose(connected, 15 * (G6 - 3 * G2 * G4 + 2 * G2**3), rtol=1e-12, atol=1e-14)
     n, layer = 10**4, 5
     net = MLP("linear", (1, *(n,) * (layer - 1), 1), C_W=1.0)
-    u = float(linear_connected_correlator(net, [0, 0, 1, 1, 2, 2], [0] * 6, kernel=[[1.0]])[-1])
+    u = float(linear_connected_correlator(net, sites([0, 0, 1, 1, 2, 2], [0] * 6), kernel=[[1.0]])[-1])
     assert u * n**2 == pytest.approx(8 * (layer - 1) + 12 * (layer - 1) * (layer - 2), rel=1e-2)
 
 
@@ -367,7 +373,7 @@ def test_correlators_of_real_networks():
     ]
     for neurons, samples in cases:
         draws = np.prod([z[:, i, a] for i, a in zip(neurons, samples, strict=True)], axis=0)
-        assert within_standard_errors(draws, np.asarray(linear_correlator(net, neurons, samples, X)[-1]))
+        assert within_standard_errors(draws, np.asarray(linear_correlator(net, sites(neurons, samples), X)[-1]))
 
 
 # ------------------------------------------------------------------------------------------------ limits
@@ -419,7 +425,7 @@ def test_connected_limits():
                 assert float(fixed_ratio_connected(m, ratio, nu=5.0)) == pytest.approx(float(cumulants[-1]), rel=1e-13)
     n = 2000
     net = MLP("linear", (1, *(n,) * 200, 1), C_W=1.0)
-    exact = linear_connected_correlator(net, [0, 0, 1, 1, 2, 2], [0] * 6, kernel=[[1.0]])[-1]
+    exact = linear_connected_correlator(net, sites([0, 0, 1, 1, 2, 2], [0] * 6), kernel=[[1.0]])[-1]
     assert float(exact) == pytest.approx(float(fixed_ratio_connected(3, 0.1)), rel=0.01)
 
 
@@ -444,11 +450,12 @@ def test_log_normal_statistics():
 # ----------------------------------------------------------------------------------------------- sampler
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slopes", [(1.0, 1.0), (1.0, 0.3)])
 def test_sampler_has_the_exact_moments(slopes):
     """PDLT (3.45)-(3.47), PDLT (5.120): three moments of every layer, biases and unequal widths, in standard errors."""
     net = MLP(scale_invariant(*slopes), (3, 8, 1, 30, 2), C_b=[0.0, 0.1, 0.0, 0.2], C_W=[1.0, 1.3, 0.9, 1.1])
-    draws = np.asarray(sample_single_input(net, X[:1], networks=200_000, seed=4))
+    draws = np.asarray(sample_single_input(net, X[:1], networks=100_000, seed=4))
     flow = single_input_flow(net, X[:1], order=3)
     assert (draws[:, 0] == float(flow.G[0, 0])).all()
     for m in (1, 2, 3):
@@ -464,6 +471,7 @@ def test_sampler_has_the_law_of_the_chain(slopes):
     assert stats.ks_2samp(draws, chain).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_sampler_of_narrow_relu_and_log_statistics():
     """PDLT (3.55): one ReLU neuron is off half of the time; ln Ghat of linear networks has its mean and variance."""
     off = np.asarray(sample_single_input(MLP("relu", (3, 1, 1), C_W=2.0), X[:1], networks=40_000)) == 0
@@ -502,7 +510,7 @@ def test_differentiable_and_mappable():
 
     def last(C_b, C_W, kernel):
         net = with_hyperparameters(C_b, C_W)
-        six = linear_correlator(net, [0, 0, 1, 1, 0, 0], [0, 1, 0, 1, 0, 0], kernel=kernel)[-1]
+        six = linear_correlator(net, sites([0, 0, 1, 1, 0, 0], [0, 1, 0, 1, 0, 0]), kernel=kernel)[-1]
         one = single_input_flow(net, kernel=kernel, order=3).moments[2, -1, 1]
         return deep_linear(net, kernel=kernel).V[-1, 0, 1, 0, 1] + six + one
 
@@ -536,10 +544,10 @@ def test_one_layer_is_gaussian():
     np.testing.assert_array_equal(flow.G[0], G)
     assert not np.asarray(flow.V).any()
     np.testing.assert_allclose(single_input_flow(net, X, order=3).moments[2, 0], np.diagonal(G) ** 3, rtol=1e-15)
-    six = linear_correlator(net, [0] * 6, [1] * 6, X)
+    six = linear_correlator(net, sites([0] * 6, [1] * 6), X)
     assert six.shape == (1,)
     assert float(six[0]) == pytest.approx(15 * G[1, 1] ** 3, rel=1e-14)
-    assert abs(float(linear_connected_correlator(net, [0] * 4, [0, 1, 2, 3], X)[0])) < 1e-16
+    assert abs(float(linear_connected_correlator(net, sites([0] * 4, [0, 1, 2, 3]), X)[0])) < 1e-16
     assert sample_single_input(net, X[:1], networks=2).shape == (2, 1)
 
 
@@ -552,7 +560,7 @@ def test_program_does_not_grow_with_depth():
         routes = (
             lambda k: deep_linear(net, kernel=k),
             lambda k: single_input_flow(net, kernel=k),
-            lambda k: linear_correlator(net, [0] * 4, [0, 1, 0, 1], kernel=k),
+            lambda k: linear_correlator(net, sites([0] * 4, [0, 1, 0, 1]), kernel=k),
         )
         return [len(jax.make_jaxpr(route)(kernel).eqns) for route in routes]
 
@@ -578,7 +586,7 @@ RELU, TANH = MLP("relu", (3, 4, 2)), MLP("tanh", (3, 4, 2))
     [
         (lambda: deep_linear(RELU, X), DomainError, "net"),
         (lambda: deep_linear(TANH, X), DomainError, "net"),
-        (lambda: linear_correlator(RELU, [0, 0], [0, 0], X), DomainError, "net"),
+        (lambda: linear_correlator(RELU, [(0, 0), (0, 0)], X), DomainError, "net"),
         (lambda: single_input_flow(TANH, X), DomainError, "net"),
         (lambda: sample_single_input(TANH, X[:1], networks=3), DomainError, "net"),
         (lambda: log_kernel_statistics(RELU), DomainError, "net"),
@@ -588,12 +596,12 @@ RELU, TANH = MLP("relu", (3, 4, 2)), MLP("tanh", (3, 4, 2))
         (lambda: deep_linear(BIASED, X[:, :2]), ShapeError, "x"),
         (lambda: deep_linear(BIASED, X * np.nan), DomainError, "x"),
         (lambda: deep_linear(BIASED, kernel=[[1.0, 2.0], [2.0, 1.0]]), DomainError, "kernel"),
-        (lambda: linear_correlator(BIASED, [0, 0], [0, 0, 1], X), ShapeError, "samples"),
-        (lambda: linear_correlator(BIASED, [], [], X), ShapeError, "samples"),
-        (lambda: linear_correlator(BIASED, [0] * 10, [0] * 10, X), ShapeError, "samples"),
-        (lambda: linear_correlator(BIASED, [0, 0], [0, 4], X), DomainError, "samples"),
-        (lambda: linear_correlator(BIASED, [0, 0], [0, -1], X), DomainError, "samples[1]"),
-        (lambda: linear_correlator(BIASED, [0, -1], [0, 1], X), DomainError, "neurons[1]"),
+        (lambda: linear_correlator(BIASED, [], X), ShapeError, "sites"),
+        (lambda: linear_correlator(BIASED, np.zeros((2, 3), dtype=int), X), ShapeError, "sites"),
+        (lambda: linear_correlator(BIASED, [(0, 0)] * 10, X), ShapeError, "sites"),
+        (lambda: linear_correlator(BIASED, [(0, 0), (0, 4)], X), DomainError, "sites (sample)"),
+        (lambda: linear_correlator(BIASED, [(0, 0), (0, -1)], X), DomainError, "sites (sample)"),
+        (lambda: linear_connected_correlator(BIASED, [(0, 0), (-1, 0)], X), DomainError, "sites (neuron)"),
         (lambda: single_input_flow(BIASED, X, order=0), DomainError, "order"),
         (lambda: single_input_flow(BIASED, X, order=21), DomainError, "order"),
         (lambda: sample_single_input(BIASED, X, networks=3), ShapeError, "x"),

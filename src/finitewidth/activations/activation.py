@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -61,7 +60,7 @@ def _check(activation: Activation) -> Activation:
     return activation
 
 
-def as_activation(activation: str | Activation | Callable[[Array], Array] | Any) -> Activation:
+def as_activation(activation: str | Activation | Callable[[Array], Array]) -> Activation:
     """The `Activation` meant by a name, by an `Activation`, or by an elementwise JAX callable."""
     from .registry import ACTIVATIONS  # the registry is made of activations
 

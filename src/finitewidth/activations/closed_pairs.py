@@ -27,13 +27,17 @@ def _partial(formula: PairFormula, argument: int) -> PairFormula:
     return derivative
 
 
+def _twice_partial(formula: PairFormula, argument: int) -> PairFormula:
+    derivative = _partial(formula, argument)
+    return lambda *covariance: 2.0 * derivative(*covariance)
+
+
 def raised(formula: PairFormula, i: int, j: int) -> PairFormula:
     r"""$\langle f^{(i)} g^{(j)}\rangle$ from a formula for $\langle f g\rangle$, by Stein's lemma; needs $i + j$ even."""
     for _ in range(min(i, j)):
         formula = _partial(formula, 1)
     for _ in range(abs(i - j) // 2):
-        lower, argument = formula, 0 if i > j else 2
-        formula = lambda *k, d=_partial(lower, argument): 2.0 * d(*k)  # noqa: E731
+        formula = _twice_partial(formula, 0 if i > j else 2)
     return formula
 
 

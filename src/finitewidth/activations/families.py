@@ -54,9 +54,14 @@ class ScaleInvariant(Activation):
         """$A_2 K$, PDLT (5.62)."""
         return self.A2 * K
 
+    @property
+    def has_closed_product(self) -> bool:
+        """With a kink, orthant moments; without, Hermite modes are as exact and smoother."""
+        return bool(self.kinks)
+
     def closed_product(self, orders: tuple[int, ...], K: Float[Array, "n n"]) -> Array | None:
         """Products of undifferentiated activations, by orthant moments."""
-        if any(orders):
+        if any(orders) or not self.kinks:
             return None
         return absolute_value_product(self.odd_slope, self.even_slope, K)
 
@@ -72,6 +77,11 @@ class Step(Activation):
     def closed_square(self, K: Array) -> Array | None:
         """One half at every variance."""
         return jnp.full_like(K, 0.5)
+
+    @property
+    def has_closed_product(self) -> bool:
+        """Orthant probabilities."""
+        return True
 
     def closed_product(self, orders: tuple[int, ...], K: Float[Array, "n n"]) -> Array | None:
         """Orthant probabilities."""
@@ -130,6 +140,11 @@ class ExponentialSum(Activation):
         """The pair at coincidence."""
         return self.closed_pair(0, 0, K, K, K)
 
+    @property
+    def has_closed_product(self) -> bool:
+        """Finite sums."""
+        return True
+
     def closed_product(self, orders: tuple[int, ...], K: Float[Array, "n n"]) -> Array | None:
         """Finite sum over all choices of one exponential per variable."""
         terms = list(itertools.product(range(len(self.rates)), repeat=len(orders)))
@@ -149,7 +164,9 @@ def scale_invariant(a_plus: float, a_minus: float, name: str = "scale_invariant"
     def value(z: Array) -> Array:
         return jnp.where(z >= 0, right * z, left * z) if kinks else right * z
 
-    return ScaleInvariant(_NamedValue(value, (right, left)), kinks, name=name, formula=formula, a_plus=right, a_minus=left)
+    return ScaleInvariant(
+        _NamedValue(value, (right, left)), kinks, name=name, formula=formula, a_plus=right, a_minus=left
+    )
 
 
 def leaky_relu(slope: float = 0.01) -> ScaleInvariant:

@@ -15,8 +15,6 @@ def _gelu(z: jax.Array) -> jax.Array:
     return z * (1 + erf(z / math.sqrt(2))) / 2
 
 
-_SINE = {"coefficients": (-0.5j, 0.5j), "rates": (1j, -1j)}
-
 _BUILT_IN = [
     scale_invariant(1.0, 1.0, "linear"),
     scale_invariant(1.0, 0.0, "relu"),
@@ -26,7 +24,7 @@ _BUILT_IN = [
     Activation(jax.nn.sigmoid, name="sigmoid", formula="1/(1 + e^-z)"),
     Activation(lambda z: jnp.tanh(z / 2) / 2, name="centered_sigmoid", formula="1/(1 + e^-z) - 1/2"),
     Activation(jnp.tanh, name="tanh", formula="tanh z"),
-    ExponentialSum(jnp.sin, name="sin", formula="sin z", **_SINE),
+    ExponentialSum(jnp.sin, name="sin", formula="sin z", coefficients=(-0.5j, 0.5j), rates=(1j, -1j)),
     Activation(jax.nn.softplus, name="softplus", formula="log(1 + e^z)"),
     Activation(lambda z: jax.nn.softplus(z) - math.log(2), name="centered_softplus", formula="log(1 + e^z) - log 2"),
     Activation(lambda z: z * jax.nn.sigmoid(z), name="swish", formula="z/(1 + e^-z)"),

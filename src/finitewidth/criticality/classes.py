@@ -54,8 +54,8 @@ class CriticalPoint:
 class Exponents:
     r"""Powers of depth at criticality: a quantity $\sim\ell^{-p}$, so a negative $p$ is growth; PDLT (5.93), (5.129).
 
-    - `p_0`: the kernel $K$; `p_parallel`, `p_perp`: $\delta K_{[1]}$ and $\delta\delta K_{[2]}$, differences of two inputs
-      in norm and in direction (infinite: faster than any power); `p_psi`: the angle between them.
+    - `p_0`: the kernel $K$; `p_parallel`, `p_perp`: $\delta K_{[1]}$ and $\delta\delta K_{[2]}$, differences of two
+      inputs in norm and in direction (infinite: faster than any power); `p_psi`: the angle between them.
     - `p_V`, `p_1`: the vertex $V$ and the correction $G^{\{1\}}$ (`None`: it vanishes identically).
     - `nu`: $V/K^2 \to \nu\,\ell$, so that fluctuations are $\nu\,\ell/n$.
     """
@@ -108,7 +108,8 @@ class Criticality:
             lines.append(f"  a1 = {self.a1:.6g}, a2 = {self.a2:.6g}, b1 = {self.b1:.6g}")
         if self.exponents is not None:
             e = self.exponents
-            powers = {"p_0": e.p_0, "p_par": e.p_parallel, "p_perp": e.p_perp, "p_psi": e.p_psi, "p_V": e.p_V, "p_1": e.p_1}
-            listed = ", ".join(f"{name} = {power:.4g}" for name, power in powers.items() if power is not None)
+            powers = dict(p_0=e.p_0, p_par=e.p_parallel, p_perp=e.p_perp, p_psi=e.p_psi, p_V=e.p_V, p_1=e.p_1)
+            shown = {name: f"{round(power, 12) + 0.0:.4g}" for name, power in powers.items() if power is not None}
+            listed = ", ".join(f"{name} = {power}" for name, power in shown.items())
             lines.append(f"  exponents: {listed}; V/(n K^2) -> {e.nu:.6g} l/n")
         return "\n".join(lines)

@@ -1,5 +1,6 @@
 """Critical tuning of an arbitrary activation, PDLT section 5.3."""
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from jaxtyping import Array
 from .._precision import in_float64
 from ..activations import Activation, as_activation
 from .averages import SingleInput
-from .classes import CriticalPoint, Criticality, Stability, UniversalityClass
+from .classes import Criticality, CriticalPoint, Stability, UniversalityClass
 from .exponents import half_stable_exponents, scale_invariant_exponents, zero_kernel_exponents
 from .table import HIGHEST, LOWEST, KernelTable, kernel_table
 from .trust import has_jump
@@ -23,8 +24,8 @@ _UNDECIDED = 1e-9
 def criticality(activation: str | Activation | Callable[[Array], Array]) -> Criticality:
     r"""Universality class, critical initialisations, coefficients and exponents of an activation.
 
-    Looks for kernels with $\chi_\parallel = \chi_\perp = 1$, PDLT (5.71)-(5.73): at $K^\star = 0$ through the series of the
-    activation, PDLT (5.83)-(5.90), and at finite $K^\star$ through the roots of $\mathcal R(K) = 1$.
+    Looks for kernels with $\chi_\parallel = \chi_\perp = 1$, PDLT (5.71)-(5.73): at $K^\star = 0$ through the series
+    of the activation, PDLT (5.83)-(5.90), and at finite $K^\star$ through the roots of $\mathcal R(K) = 1$.
 
     **Arguments:**
 
@@ -103,16 +104,17 @@ def _at_zero(table: KernelTable) -> _Finding:
     return _Finding((point,), f"{law}, so K* = 0 {'attracts' if growth.c < 0 else 'repels'}")
 
 
-def _averages(table: KernelTable, K: float) -> SingleInput:
+def _averages(table: KernelTable, K: float) -> SingleInput[float]:
     return SingleInput(*(float(part[0]) for part in table.averages(np.array([K]))))
 
 
 def _at_finite_kernels(table: KernelTable) -> _Finding:
-    r"""Roots of $\mathcal R = \chi_\perp/\chi_\parallel = 1$, PDLT (5.73), that allow $C_b \ge 0$, PDLT (5.71)-(5.72)."""
+    r"""Roots of $\mathcal R = \chi_\perp/\chi_\parallel = 1$, PDLT (5.73), that allow $C_b \ge 0$,
+    PDLT (5.71)-(5.72)."""
     # Written so that it neither diverges where chi_parallel = 0 nor vanishes anywhere but at a root.
     excess = (table.at.s - table.at.dg) / np.maximum(table.at.s + np.abs(table.at.dg), np.finfo(float).tiny)
     decided = np.flatnonzero(np.abs(excess) > _UNDECIDED)
-    crossings = [(i, j) for i, j in zip(decided, decided[1:], strict=False) if excess[i] * excess[j] < 0]
+    crossings = [(i, j) for i, j in itertools.pairwise(decided) if excess[i] * excess[j] < 0]
 
     points, refused = [], []
     for i, j in crossings:
@@ -123,7 +125,9 @@ def _at_finite_kernels(table: KernelTable) -> _Finding:
         stability = Stability.FROM_BELOW if curvature > 0 else Stability.FROM_ABOVE
         (points if C_b >= 0 else refused).append(CriticalPoint(C_b, C_W, K, stability, curvature))
     if points:
-        return _Finding(tuple(points), f"chi_perp = chi_parallel at K* = {', '.join(f'{p.K_star:.6g}' for p in points)}")
+        return _Finding(
+            tuple(points), f"chi_perp = chi_parallel at K* = {', '.join(f'{p.K_star:.6g}' for p in points)}"
+        )
     if len(decided) == 0:
         return _Finding((), "chi_perp = chi_parallel for every kernel, but C_b < 0 would be needed")
     if refused:

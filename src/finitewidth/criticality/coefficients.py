@@ -1,19 +1,21 @@
 r"""The kernel map near $K = 0$: series in $\sqrt K$, from the derivatives of the activation on either side of zero.
 
-An activation smooth at zero has only whole powers, and their coefficients are $a_1, a_2, b_1$ of PDLT (5.83)-(5.88). One
-with a kink there (softsign, ELU, ReLU6) has half-integer powers too, which then rule the depth exponents.
+An activation smooth at zero has only whole powers, and their coefficients are $a_1, a_2, b_1$ of PDLT (5.83)-(5.88).
+One with a kink there (softsign, ELU, ReLU6) has half-integer powers too, which then rule the depth exponents.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from ..activations import Activation
+from .one_sided import one_sided
 
-_BESIDE_ZERO = 1e-12
 _VANISHING = 1e-9  # of the sum of absolute contributions: a coefficient below it is rounding
 _ORDERS = (5, 9)  # derivatives taken: enough for a_2; more only for activations fine-tuned to have no a_1, a_2
 
@@ -23,16 +25,18 @@ def _absolute_moment(n: int) -> float:
     return math.prod(range(n - 1, 0, -2)) * (math.sqrt(2 / math.pi) if n % 2 else 1.0)
 
 
-def one_sided_derivatives(activation: Activation, order: int) -> tuple[np.ndarray, np.ndarray]:
+def derivatives_at_zero(activation: Activation, order: int) -> tuple[np.ndarray, np.ndarray]:
     r"""$\sigma_p = \sigma^{(p)}(0^\pm)$ for $p = 0..$`order`, from the right and from the left."""
     if 0.0 not in activation.kinks:
         values = np.asarray(activation.taylor(order))
         return values, values
-    beside = jnp.asarray([_BESIDE_ZERO, -_BESIDE_ZERO])
-    derivatives = jax.jit(lambda z: jnp.stack([activation.derivative(p)(z) for p in range(order + 2)], axis=-1))
-    near = np.asarray(derivatives(beside))
-    at_zero = near[:, :-1] - np.asarray(beside)[:, None] * near[:, 1:]
-    return at_zero[0], at_zero[1]
+    right, left = np.asarray(_sides_of_zero(activation, order)).T
+    return right, left
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _sides_of_zero(activation: Activation, order: int) -> Float[Array, "order+1 2"]:
+    return jnp.stack([jnp.concatenate(one_sided(activation, p, jnp.zeros(1))) for p in range(order + 1)])
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def kernel_series(activation: Activation) -> KernelSeries:
 
 
 def _series(activation: Activation, order: int) -> KernelSeries:
-    right, left = one_sided_derivatives(activation, order)
+    right, left = derivatives_at_zero(activation, order)
     factorials = np.array([math.factorial(p) for p in range(order + 1)])
     right_taylor, left_taylor = right / factorials, left / factorials
     if max(abs(right[0]), abs(left[0])) < _VANISHING:

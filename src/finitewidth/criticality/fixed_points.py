@@ -19,7 +19,8 @@ _CRITICAL = 1e-12  # distance of chi from one within which only the next order d
 
 @dataclass(frozen=True)
 class FixedPoint:
-    r"""$K^\star = C_b + C_W g(K^\star)$ with the susceptibilities there. `K_star` is `None` when every kernel is one."""
+    r"""$K^\star = C_b + C_W g(K^\star)$ with the susceptibilities there. `K_star` is `None` when every kernel is
+    one."""
 
     K_star: float | None
     chi_parallel: float
@@ -33,8 +34,8 @@ def fixed_points(
 ) -> tuple[FixedPoint, ...]:
     r"""All fixed points $K^\star = C_b + C_W\,g(K^\star)$ by increasing $K^\star$, PDLT (5.7)-(5.11).
 
-    A fixed point is stable when $|\chi_\parallel(K^\star)| < 1$. Searched: $K = 0$ and, if the averages of the activation
-    can be resolved there, $10^{-8} \le K \le 10^8$.
+    A fixed point is stable when $|\chi_\parallel(K^\star)| < 1$. Searched: $K = 0$ and, if the averages of the
+    activation can be resolved there, $10^{-8} \le K \le 10^8$.
     """
     sigma = as_activation(activation)
     check_continuous(sigma)
@@ -54,21 +55,21 @@ def every_kernel_is_fixed(table: KernelTable, C_b: np.ndarray, C_W: np.ndarray) 
     return (C_b == 0)[:, None] & critical & table.scale_invariant
 
 
-def zero_is_fixed(table: KernelTable, C_b: np.ndarray) -> np.ndarray:
-    """Whether a vanishing kernel stays zero."""
-    return (C_b == 0) & (table.series.sigma_0 == 0)
+def zero_is_fixed(table: KernelTable, C_b: np.ndarray, C_W: np.ndarray) -> np.ndarray:
+    """Whether a vanishing kernel stays zero, for each pair."""
+    return (C_b == 0)[:, None] & ((C_W == 0) | (table.series.sigma_0 == 0))
 
 
 def zero_stability(table: KernelTable, C_W: float) -> Stability:
     r"""From $\chi(0) = C_W\sigma_1^2$, or from the first correction when that is one, PDLT (5.89)-(5.92)."""
     excess = C_W * table.series.A2 - 1
-    if abs(excess) < _CRITICAL:
+    if abs(excess) < _CRITICAL:  # only where sigma(0) = 0: otherwise zero is fixed for C_W = 0 alone
         excess = table.growth().c
     return Stability.STABLE if excess < 0 else Stability.UNSTABLE
 
 
 def _zero(table: KernelTable, C_b: float, C_W: float) -> list[FixedPoint]:
-    if not zero_is_fixed(table, np.array([C_b]))[0]:
+    if not zero_is_fixed(table, np.array([C_b]), np.array([C_W])).item():
         return []
     chi = float(C_W * table.series.A2)
     return [FixedPoint(0.0, chi, chi, zero_stability(table, C_W))]

@@ -26,9 +26,9 @@ class Phase(StrEnum):
 
     `ORDERED`, `CHAOTIC`: the kernel settles, and two inputs become the same ($\chi_\perp < 1$) or unrelated
     ($\chi_\perp > 1$). `CRITICAL`: both susceptibilities are one. `VANISHING`: the kernel falls to zero exponentially.
-    `EXPLODING`: no fixed point holds the kernel below $10^8$. `SEMI_CRITICAL`: scale-invariant, $\chi = 1$, $C_b > 0$: it
-    grows linearly. `CYCLING`: the map overshoots its fixed point. `UNRESOLVED`: the kernel goes where averages of this
-    activation cannot be computed.
+    `EXPLODING`: no fixed point holds the kernel below $10^8$. `SEMI_CRITICAL`: scale-invariant, $\chi = 1$,
+    $C_b > 0$: it grows linearly. `CYCLING`: the map overshoots its fixed point. `UNRESOLVED`: the kernel goes where
+    averages of this activation cannot be computed.
     """
 
     ORDERED = "ordered"
@@ -152,12 +152,10 @@ def _all_fixed_points(
 
 def _with_zero(table: KernelTable, C_b: np.ndarray, C_W: np.ndarray, roots: Roots) -> Roots:
     """Add the fixed point at zero, which attracts or repels from above; below it there is nothing to repel."""
-    b = np.flatnonzero(zero_is_fixed(table, C_b))
-    neutral = every_kernel_is_fixed(table, C_b, C_W)
-    pairs = np.array([(i, j) for i in b for j in range(len(C_W)) if not neutral[i, j]], dtype=int).reshape(-1, 2)
-    attracts = np.array([zero_stability(table, C_W[j]) is Stability.STABLE for _, j in pairs], dtype=bool)
+    b, w = np.nonzero(zero_is_fixed(table, C_b, C_W) & ~every_kernel_is_fixed(table, C_b, C_W))
+    attracts = np.array([zero_stability(table, C_W[j]) is Stability.STABLE for j in w], dtype=bool)
     sign = np.where(attracts, 1.0, -1.0)
-    added = (pairs[:, 0], pairs[:, 1], np.zeros(len(pairs)), sign, -sign)
+    added = (b, w, np.zeros(len(b)), sign, -sign)
     found = (roots.b, roots.w, roots.K, roots.below, roots.above)
     return Roots(*(np.concatenate([old, new]) for old, new in zip(found, added, strict=True)))
 

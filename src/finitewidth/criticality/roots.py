@@ -1,7 +1,7 @@
 r"""All solutions of $K = C_b + C_W\,g(K)$, PDLT (5.7), for many hyperparameters at once.
 
-$F(K) = C_b + C_W g(K) - K$ is monotonic between the kernels where $\chi_\parallel = C_W g' = 1$, and these depend on $C_W$ alone:
-once they are known, roots are changes of sign, and none can hide between two entries of the table.
+$F(K) = C_b + C_W g(K) - K$ is monotonic between the kernels where $\chi_\parallel = C_W g' = 1$, and these depend on
+$C_W$ alone: once they are known, roots are changes of sign, and none can hide between two entries of the table.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,11 @@ from .table import KernelTable
 _DOUBLE = 1e-12  # F/K at a turning point below which the two roots beside it are one double root
 _ROUNDING = 1e-13  # relative size below which a difference has no sign
 _ITERATIONS = 60
+_SMALL_STEP = 1e-8
+_NO_VALUE = 4e-16
+
+Equation = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""Values and slopes at kernels `K` of the equations numbered `at`."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,18 @@ def find_roots(table: KernelTable, C_b: np.ndarray, C_W: np.ndarray) -> Roots:
     found = [_signs(table, C_b, w, C_W[w], turning[w]) for w in range(len(C_W))]
     simple, double = (Roots(*map(np.concatenate, zip(*parts, strict=True))) for parts in zip(*found, strict=True))
 
-    def excess(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        at = table.averages(K)
-        return C_b[simple.b] + C_W[simple.w] * at.g - K, C_W[simple.w] * at.dg - 1
+    b, w = C_b[simple.b], C_W[simple.w]
 
-    low, high = simple.K[:, 0], simple.K[:, 1]
-    refined = Roots(simple.b, simple.w, _solve(excess, low, high, simple.below), simple.below, simple.above)
+    def guess(K: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        g, dg, _ = table.interpolated(K)
+        return b[at] + w[at] * g - K, w[at] * dg - 1
+
+    def exact(K: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        averages = table.averages(K)
+        return b[at] + w[at] * averages.g - K, w[at] * averages.dg - 1
+
+    K = _solve(guess, exact, simple.K[:, 0], simple.K[:, 1], simple.below)
+    refined = Roots(simple.b, simple.w, K, simple.below, simple.above)
     return Roots(*(np.concatenate([getattr(refined, f.name), getattr(double, f.name)]) for f in fields(Roots)))
 
 
@@ -48,11 +59,15 @@ def _turning_points(table: KernelTable, C_W: np.ndarray) -> list[tuple[np.ndarra
     sign = np.where(np.abs(slope) > _ROUNDING, np.sign(slope), 0.0)
     w, before, after = crossings(sign)
 
-    def excess(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        at = table.averages(K)
-        return C_W[w] * at.dg - 1, C_W[w] * at.ddg
+    def guess(K: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        _, dg, ddg = table.interpolated(K)
+        return C_W[w[at]] * dg - 1, C_W[w[at]] * ddg
 
-    K = _solve(excess, table.K[before], table.K[after], sign[w, before])
+    def exact(K: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        averages = table.averages(K)
+        return C_W[w[at]] * averages.dg - 1, C_W[w[at]] * averages.ddg
+
+    K = _solve(guess, exact, table.K[before], table.K[after], sign[w, before])
     g = table.averages(K).g if len(K) else K
     return [(K[w == i], g[w == i]) for i in range(len(C_W))]
 
@@ -101,20 +116,26 @@ def _nearest_sign(sign: np.ndarray) -> np.ndarray:
     return np.where(last >= 0, np.take_along_axis(sign, np.maximum(last, 0), axis=1), 0.0)
 
 
-def _solve(
-    function: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], low: np.ndarray, high: np.ndarray, sign: np.ndarray
-) -> np.ndarray:
-    """Newton's method kept inside its brackets, for all roots at once; `sign` is the function's at `low`."""
-    K = np.sqrt(low * high)
-    for _ in range(_ITERATIONS if len(K) else 0):
-        value, slope = function(K)
-        before = np.sign(value) == sign
-        low, high = np.where(before, K, low), np.where(before, high, K)
-        newton = K - value / np.where(slope == 0, np.inf, slope)
-        inside = (newton > low) & (newton < high)
-        step = np.where(inside, newton, np.where(value == 0, K, np.sqrt(low * high)))
-        settled = (np.abs(step - K) <= 1e-15 * K) | (np.abs(value) <= 4e-16 * np.minimum(K, 1.0))
-        K = step
-        if settled.all():
+def _solve(guess: Equation, exact: Equation, low: np.ndarray, high: np.ndarray, sign: np.ndarray) -> np.ndarray:
+    """Roots in the brackets from `low` to `high`, where `sign` is the sign at `low`: first of `guess`, then of
+    `exact`."""
+    return _newton(exact, low, high, sign, _newton(guess, low, high, sign, np.sqrt(low * high)))
+
+
+def _newton(equation: Equation, low: np.ndarray, high: np.ndarray, sign: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Newton's method kept inside its brackets, for all roots at once; those that have settled are left alone."""
+    K, low, high = start.copy(), low.copy(), high.copy()
+    open_ = np.arange(len(K))
+    for _ in range(_ITERATIONS):
+        if len(open_) == 0:
             break
+        at = K[open_]
+        value, slope = equation(at, open_)
+        before = np.sign(value) == sign[open_]
+        low[open_], high[open_] = np.where(before, at, low[open_]), np.where(before, high[open_], at)
+        newton = at - value / np.where(slope == 0, np.inf, slope)
+        inside = (newton > low[open_]) & (newton < high[open_])
+        K[open_] = np.where(inside, newton, np.where(value == 0, at, np.sqrt(low[open_] * high[open_])))
+        # The step is quadratic: a step this small leaves an error far below rounding.
+        open_ = open_[(np.abs(K[open_] - at) > _SMALL_STEP * at) & (np.abs(value) > _NO_VALUE * np.minimum(at, 1.0))]
     return K

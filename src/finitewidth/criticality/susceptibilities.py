@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -12,7 +11,7 @@ from .._errors import DomainError
 from .._precision import in_float64
 from .._validation import as_floats, as_number, is_concrete
 from ..activations import Activation, as_activation
-from .averages import single_input
+from .averages import averages_at
 from .trust import check_continuous, check_resolved
 
 
@@ -49,7 +48,7 @@ def susceptibilities_at(activation: Activation, K: Float[Array, "*K"], C_W: floa
 
     Derivatives of averages replace averages of derivatives: kinked activations have no $\sigma''$.
     """
-    at = single_input(activation, K)
+    at = averages_at(activation, K)
     return Susceptibilities(K, C_W * at.dg, C_W * at.s, C_W * at.ds / 2, 4 * K**2 * C_W * at.ddg)
 
 
@@ -71,7 +70,7 @@ def susceptibilities(
     variance = as_floats(K, "K")
     if is_concrete(variance) and not bool((np.asarray(variance) > 0).all()):
         raise DomainError("K", f"{np.asarray(variance).min():g}", "positive kernels")
-    weight = C_W if isinstance(C_W, jax.core.Tracer) else as_number(C_W, "C_W", low=0.0)
+    weight = as_number(C_W, "C_W", low=0.0) if is_concrete(C_W) else C_W
     check_continuous(sigma)
     if is_concrete(variance):
         check_resolved(sigma, variance, "K")

@@ -3,15 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 
 from .._errors import DomainError
 from ..activations import Activation
-from .averages import SingleInput, single_input
+from .averages import SingleInput, averages_at
 from .coefficients import Growth, KernelSeries, kernel_series
 from .trust import resolved
 
@@ -22,8 +21,6 @@ _ZOOMS = 5  # each narrows the bracket a thousandfold: from one entry of the tab
 _FEWEST_DECADES = 2
 _SERIES_MISMATCH = 1e-9
 
-averages_at = partial(jax.jit, static_argnums=0)(single_input)
-
 
 @dataclass(frozen=True)
 class KernelTable:
@@ -32,13 +29,21 @@ class KernelTable:
     activation: Activation
     series: KernelSeries
     K: np.ndarray
-    at: SingleInput
+    at: SingleInput[np.ndarray]
 
-    def averages(self, K: np.ndarray) -> SingleInput:
-        """Averages at other kernels, padded to the table's length or a power of two: few shapes are ever compiled."""
-        length = max(_ENTRIES, 2 ** math.ceil(math.log2(len(K))))
-        at = averages_at(self.activation, jnp.asarray(np.pad(K, (0, length - len(K)), mode="edge")))
-        return SingleInput(*(np.asarray(part)[: len(K)] for part in at))
+    def averages(self, K: np.ndarray) -> SingleInput[np.ndarray]:
+        """Averages at other kernels, in batches as long as the table: one compilation serves any number."""
+        batches = max(1, math.ceil(len(K) / _ENTRIES))
+        padded = np.pad(K, (0, batches * _ENTRIES - len(K)), constant_values=1.0).reshape(batches, _ENTRIES)
+        at = [averages_at(self.activation, jnp.asarray(batch)) for batch in padded]
+        return SingleInput(*(np.concatenate(parts)[: len(K)] for parts in zip(*at, strict=True)))
+
+    def interpolated(self, K: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        r"""$g$, $g'$ and $g''$ from the table, to nine digits or so: first guesses for root finders."""
+        x, lattice = np.log(K), np.log(self.K)
+        g = CubicHermiteSpline(lattice, self.at.g, self.at.dg * self.K)
+        dg = CubicHermiteSpline(lattice, self.at.dg, self.at.ddg * self.K)
+        return g(x), dg(x), dg(x, 1) / K
 
     def growth(self) -> Growth:
         """The first correction at zero; when no power is there (hard tanh), its sign from the table."""
@@ -49,7 +54,9 @@ class KernelTable:
         sign = float(np.sign(excess[np.abs(excess) > _SERIES_MISMATCH][0]))
         return Growth(math.inf, sign, sign, 0.0)
 
-    def root(self, difference: Callable[[np.ndarray, SingleInput], np.ndarray], low: float, high: float) -> float:
+    def root(
+        self, difference: Callable[[np.ndarray, SingleInput[np.ndarray]], np.ndarray], low: float, high: float
+    ) -> float:
         """The kernel between `low` and `high` at which `difference` of the averages changes sign."""
         for _ in range(_ZOOMS):
             K = np.linspace(low, high, _ENTRIES)

@@ -11,7 +11,8 @@ from .._errors import DomainError
 from ..activations import Activation, ScaleInvariant
 from ..activations.families import ExponentialSum
 from ..gaussian.line import line_average, line_rule
-from .averages import single_input
+from .averages import averages_at
+from .one_sided import one_sided
 
 _AGREEMENT = 1e-6  # between two quadrature rules, beyond which neither is believed
 _TAIL = 11.0  # deviations beyond which the integrand must be negligible: the rules end at 13
@@ -46,7 +47,7 @@ def resolved(activation: Activation, K: Float[Array, "*K"]) -> np.ndarray:
     if isinstance(activation, ScaleInvariant):
         return np.ones(K.shape, dtype=bool)
     if isinstance(activation, ExponentialSum):
-        return np.isfinite(np.asarray(single_input(activation, K).v))
+        return np.isfinite(np.asarray(averages_at(activation, K).v))
     return np.asarray(_evidence(activation, K)) < _AGREEMENT  # false for NaN too
 
 
@@ -63,7 +64,10 @@ def check_resolved(activation: Activation, K: Float[Array, "*K"], argument: str)
 
 def has_jump(activation: Activation, order: int) -> bool:
     """Whether the `order`-th derivative of the activation jumps at one of its kinks."""
-    return bool(activation.kinks) and bool(np.abs(np.asarray(activation.jumps(order))).max() > _JUMP)
+    if not activation.kinks:
+        return False
+    right, left = one_sided(activation, order, jnp.asarray(activation.kinks, dtype=float))
+    return bool((np.abs(np.asarray(right - left)) > _JUMP).any())
 
 
 def check_continuous(activation: Activation) -> None:

@@ -2,4 +2,4 @@
 
 from .gaussian_matrix import DenseGaussian as DenseGaussian, LazyGaussian as LazyGaussian
 from .measured import MeasuredFlow as MeasuredFlow, Measurement as Measurement
-from .simulate import simulate as simulate
+from .simulation import simulate as simulate

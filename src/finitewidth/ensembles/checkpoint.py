@@ -32,7 +32,10 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str], fingerprint: str):
         """Refuses, before any work is done, a path that cannot be written."""
-        self.path = Path(path)
+        try:
+            self.path = Path(path)
+        except TypeError:
+            raise ArgumentError("checkpoint", repr(path), "the path of a file") from None
         self.fingerprint = fingerprint
         self._draft = self.path.with_name(self.path.name + ".part")
         try:
@@ -51,7 +54,7 @@ class Checkpoint:
             return 0, empty
         leaves, structure = jax.tree.flatten(empty)
         try:
-            with np.load(self.path, allow_pickle=False) as saved:
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 belongs = str(saved["fingerprint"])
                 step = int(saved["step"])
                 state = (

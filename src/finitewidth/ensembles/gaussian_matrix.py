@@ -15,7 +15,6 @@ from abc import abstractmethod
 from typing import Self
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.random import fold_in
@@ -79,6 +78,7 @@ class LazyGaussian(GaussianMatrix):
         self.left, self.right_images = no_row, no_row
         self.right, self.left_images = no_column, no_column
 
+    @eqx.filter_jit  # compiled once per shape for those who ask step by step
     def times(self, u: Float[Array, "k columns"]) -> tuple[Float[Array, "k rows"], Self]:
         """$W u$ for each row of `u`: looked up along known directions, drawn along new ones."""
         known, asked_left = len(self.right), len(self.left)
@@ -98,7 +98,6 @@ class LazyGaussian(GaussianMatrix):
         return eqx.tree_at(lambda m: (m.right, m.right_images, m.left, m.left_images), self, sides)
 
 
-@jax.jit  # compiled once per shape for those who ask step by step
 def _extend_basis(
     basis: Float[Array, "p n"], vectors: Float[Array, "k n"]
 ) -> tuple[Float[Array, "p+k n"], Float[Array, "k p+k"]]:

@@ -5,6 +5,7 @@ add up, in any order and from different references.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
@@ -81,12 +82,14 @@ def merge(first: Moments, second: Moments) -> Moments:
     )
 
 
+@jax.jit
 def mean_deviation(moments: Moments) -> tuple[Float[Array, "*batch P"], Float[Array, "*batch P"]]:
     """Mean minus reference, and its standard error."""
     variances = jnp.diagonal(covariance(moments)[0], axis1=-2, axis2=-1)
     return moments.d / moments.count, jnp.sqrt(variances / moments.count)
 
 
+@jax.jit
 def covariance(moments: Moments) -> tuple[Float[Array, "*batch P P"], Float[Array, "*batch P P"]]:
     r"""The unbiased covariance matrix and the standard errors of its entries, from at least two samples.
 

@@ -7,6 +7,7 @@ equispaced values integrate any trigonometric polynomial of lower degree than $2
 """
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,7 @@ _SINE = [(-1) ** k * (math.pi / 2) ** (2 * k + 1) / math.factorial(2 * k + 1) fo
 _EXPONENT_OF_ONE = 0x3FF << 52
 
 
+@partial(jax.jit, static_argnames=("shape", "dtype"))
 def standard_normals(
     key: Key[Array, ""], shape: tuple[int, ...], dtype: jnp.dtype | None = None
 ) -> Float[Array, "..."]:

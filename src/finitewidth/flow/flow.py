@@ -1,28 +1,31 @@
 """`flow`: what theory says of a network at finite width."""
 
 import warnings
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import ArgumentError, BlowUpError, UnknownNameError, ValidityWarning
+from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError, ValidityWarning
 from .._precision import in_float64
 from .._validation import as_covariance, is_concrete
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule, pair_rule, product_rule
 from ..networks import MLP
 from ..networks.kernel_map import iterate_kernel, largest_variance
-from .pairs import pair_index
+from . import next_order
+from .pairs import PairIndex, pair_index
 from .recursion import iterate
 from .result import Flow
 
-Through = Literal["kernel", "vertex"]
+Through = Literal["kernel", "vertex", "next"]
 
+_MOST_SAMPLES_NEXT = 3  # the second derivatives of four-point averages make longer programs than compile quickly
 _UNTRUSTED = 1.0  # relative variance of the metric at which the first correction is as large as the leading term
 
 _compiled_kernels = jax.jit(iterate_kernel, static_argnums=2)
 _compiled_iterate = jax.jit(iterate, static_argnums=(2, 3, 4))
+_compiled_next = jax.jit(next_order.iterate, static_argnums=(2, 3, 4))
 
 
 def first_kernel(net: MLP, x: Any, kernel: Any) -> Float[Array, "N N"]:
@@ -49,7 +52,8 @@ def flow(
     - `x`: inputs, shape (N, n_0), one sample a row. Duplicated samples are fine, zero samples need `C_b > 0`.
     - `kernel`: instead of `x`, the first layer's kernel $K^{(1)}$, shape (N, N), positive semi-definite.
     - `through`: how far to go: `"kernel"` stops at infinite width and is fast for thousands of samples; `"vertex"` adds
-      the four-point vertex $V$ and the metric's correction $G^{\{1\}}$.
+      the four-point vertex $V$ and the metric's correction $G^{\{1\}}$; `"next"` goes one order further, to the six-point
+      vertex $U$, $V^{\{1\}}$ and $G^{\{2\}}$, for a few samples and smooth activations.
     - `traced_variance`: a bound on the kernel's diagonal, used only under `jit` or `grad`, where values cannot be
       looked at: quadratures are chosen for it, and lose accuracy beyond it.
 
@@ -57,16 +61,29 @@ def flow(
 
     Differentiable in `x`, `kernel`, `net.C_b` and `net.C_W`. Warns where $L/n$ is too large for an expansion in $1/n$.
     """
-    if through not in ("kernel", "vertex"):
-        raise UnknownNameError("through", through, ("kernel", "vertex"))
+    if through not in get_args(Through):
+        raise UnknownNameError("through", through, get_args(Through))
     K1 = first_kernel(net, x, kernel)
     largest = largest_variance(net, K1, traced_variance)
     if through == "kernel":
         return _checked(Flow(net, _compiled_kernels(net, K1, gram_rule(net.activation, largest))))
     pairs = pair_index(len(K1))
+    if through == "next":
+        return _checked(_next_order(net, K1, pairs, largest))
     rules = pair_rule(net.activation, largest, derivatives=4), product_rule(net.activation, largest)
     K, vertex, correction = _compiled_iterate(net, pairs.pack(K1), pairs, *rules)
     return _checked(Flow(net, pairs.unpack(K), vertex, correction))
+
+
+def _next_order(net: MLP, K1: Float[Array, "N N"], pairs: PairIndex, largest: float) -> Flow:
+    if net.activation.kinks:
+        got = f"{net.activation.name}, whose second derivatives of the vertex are distributions"
+        raise DomainError("activation", got, "a smooth activation for through='next'")
+    if len(K1) > _MOST_SAMPLES_NEXT:
+        raise DomainError("x", f"{len(K1)} samples", f"at most {_MOST_SAMPLES_NEXT} for through='next'")
+    rules = pair_rule(net.activation, largest, derivatives=8), product_rule(net.activation, largest, derivatives=4)
+    K, v1, g1, u, v2, g2 = _compiled_next(net, pairs.pack(K1), pairs, *rules)
+    return Flow(net, pairs.unpack(K), v1, g1, u, v2, g2)
 
 
 def _checked(result: Flow) -> Flow:

@@ -6,6 +6,7 @@ $\partial_{aa}^p\,\partial_{ab}^q\,\partial_{bb}^r\,\langle\sigma_a\sigma_b\rang
 = 2^{-p-r}\langle\sigma_a^{(2p+q)}\sigma_b^{(2r+q)}\rangle$: no kernel is inverted and no delta function is sampled.
 """
 
+import functools
 import itertools
 
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..activations import Activation
-from ..gaussian.function import differentiate
+from ..gaussian.function import ElementwiseFunction, differentiate
 from ..gaussian.pairs import PairRule, pair_moment, square_average
 from .pairs import PairIndex
 
@@ -33,9 +34,7 @@ def average_and_derivatives(
     def mixed(p: int, q: int, r: int) -> Array:
         return pair_moment(activation, 2 * p + q, 2 * r + q, Kaa, Kab, Kbb, rule) / 2 ** (p + r)
 
-    def square(variance: Array) -> Array:
-        return square_average(activation, variance)
-
+    square: ElementwiseFunction = functools.partial(square_average, activation)
     derivatives = []
     for k in range(order + 1):
         table = {pqr: mixed(*pqr) for pqr in itertools.product(range(k + 1), repeat=3) if sum(pqr) == k}

@@ -28,6 +28,9 @@ from ..gaussian.wick import pairings
 from ..networks import MLP
 from .scale_invariant import finite, power_table, require_scale_invariant, starting_kernel
 
+Site = tuple[int, int]
+"""A neuron and a sample."""
+
 PairSet = tuple[tuple[int, int], ...]
 _LARGEST_CORRELATOR = 8  # points: 764 sets of pairs, and factorially more beyond
 
@@ -38,8 +41,8 @@ class DeepLinear(eqx.Module):
     G: Float[Array, "L N N"]
     r"""$G^{(\ell)}_{ab} = E[\widehat G_{ab}] = E[z_{i;a}z_{i;b}]$; it is also the kernel $K$, and $G^{\{1\}} = 0$."""
     v: Float[Array, "L N N N N"]
-    r"""$V/n_{\ell-1} = $ $\mathrm{Cov}(\widehat G_{ab}, \widehat G_{cd}) = \mathrm{Cov}(z_{j;a}z_{j;b}, z_{k;c}z_{k;d})$ for two neurons
-    $j \neq k$; for one input $G_4 - G_2^2$, PDLT (3.28)-(3.30)."""
+    r"""$V/n_{\ell-1}$: the covariance of $\widehat G_{ab}$ and $\widehat G_{cd}$, and of $z_{j;a}z_{j;b}$ and
+    $z_{k;c}z_{k;d}$ for two neurons $j \neq k$; for one input $G_4 - G_2^2$, PDLT (3.28)-(3.30)."""
     widths: tuple[int, ...] = eqx.field(static=True)
 
     @property
@@ -94,20 +97,20 @@ def _iterate(layers: tuple[Array, ...], start: Float[Array, "N N"]) -> tuple[Arr
 
     first = start, jnp.zeros(start.shape * 2, start.dtype)
     later = jax.lax.scan(layer, first, layers)[1]
-    G, covariance = (jnp.concatenate([one[None], rest]) for one, rest in zip(first, later, strict=True))
-    return G, covariance
+    G, v = (jnp.concatenate([one[None], rest]) for one, rest in zip(first, later, strict=True))
+    return G, v
 
 
-def _second_moments(G: Float[Array, "N N"], covariance: Float[Array, "N N N N"]) -> Float[Array, "N N N N"]:
-    return jnp.einsum("ab,cd->abcd", G, G) + covariance
+def _second_moments(G: Float[Array, "N N"], v: Float[Array, "N N N N"]) -> Float[Array, "N N N N"]:
+    return jnp.einsum("ab,cd->abcd", G, G) + v
 
 
 def _average_covariance(
-    G: Float[Array, "N N"], covariance: Float[Array, "N N N N"], inverse_width: Float[Array, ""]
+    G: Float[Array, "N N"], v: Float[Array, "N N N N"], inverse_width: Float[Array, ""]
 ) -> Float[Array, "N N N N"]:
-    moments = _second_moments(G, covariance)
+    moments = _second_moments(G, v)
     crossed = jnp.einsum("acbd->abcd", moments) + jnp.einsum("adbc->abcd", moments)
-    return covariance + inverse_width * crossed
+    return v + inverse_width * crossed
 
 
 def _layers(net: MLP) -> tuple[Float[Array, " steps"], Float[Array, " steps"], Float[Array, " steps"]]:
@@ -120,9 +123,7 @@ def _layers(net: MLP) -> tuple[Float[Array, " steps"], Float[Array, " steps"], F
 
 
 @in_float64
-def linear_correlator(
-    net: MLP, neurons: Sequence[int], samples: Sequence[int], x: Any = None, *, kernel: Any = None
-) -> Float[Array, " L"]:
+def linear_correlator(net: MLP, sites: Sequence[Site], x: Any = None, *, kernel: Any = None) -> Float[Array, " L"]:
     r"""$E[z_{i_1;a_1}\cdots z_{i_{2m};a_{2m}}]$ at every layer, exactly.
 
     $$E[z_{i_1;a_1}\cdots z_{i_{2m};a_{2m}}] = \sum_{\rm pairings}\delta\cdots\delta\,
@@ -132,23 +133,23 @@ def linear_correlator(
 
     **Arguments:**
 
-    - `neurons`, `samples`: the indices $i$ and $a$ of up to eight points; neurons are only compared with one another.
+    - `sites`: up to eight pairs (neuron $i$, sample $a$); neurons are only compared with one another.
     - `net`, and `x` or `kernel`: as for `deep_linear`.
     """
-    history, partners = _pair_moments(net, neurons, samples, x, kernel)
+    history, partners = _pair_moments(net, sites, x, kernel)
     return finite(_gather(history, partners).sum(axis=1))
 
 
 @in_float64
 def linear_connected_correlator(
-    net: MLP, neurons: Sequence[int], samples: Sequence[int], x: Any = None, *, kernel: Any = None
+    net: MLP, sites: Sequence[Site], x: Any = None, *, kernel: Any = None
 ) -> Float[Array, " L"]:
     r"""The connected part of `linear_correlator`: the same sum over pairings, of joint cumulants of the $\widehat G$.
 
     For one input $(\delta\delta + \delta\delta + \delta\delta)(G_4 - G_2^2)$, PDLT (3.29), and, with fifteen pairings,
     $G_6 - 3G_2G_4 + 2G_2^3$, PDLT (3.57) before its limit.
     """
-    history, partners = _pair_moments(net, neurons, samples, x, kernel)
+    history, partners = _pair_moments(net, sites, x, kernel)
 
     def cumulant(pairs: tuple[int, ...]) -> Float[Array, "L pairings"]:
         total = moment(pairs)
@@ -161,7 +162,7 @@ def linear_connected_correlator(
     def moment(pairs: tuple[int, ...]) -> Float[Array, "L pairings"]:
         return _gather(history, [tuple(pairing[k] for k in pairs) for pairing in partners])
 
-    return finite(cumulant(tuple(range(len(neurons) // 2))).sum(axis=1))
+    return finite(cumulant(tuple(range(len(sites) // 2))).sum(axis=1))
 
 
 class _PairMoments(NamedTuple):
@@ -175,23 +176,18 @@ def _gather(moments: _PairMoments, sets: Sequence[PairSet]) -> Float[Array, "L s
     return moments.values[:, np.array([moments.columns[one] for one in sets], dtype=int)]
 
 
-def _pair_moments(
-    net: MLP, neurons: Sequence[int], samples: Sequence[int], x: Any, kernel: Any
-) -> tuple[_PairMoments, list[PairSet]]:
+def _pair_moments(net: MLP, sites: Sequence[Site], x: Any, kernel: Any) -> tuple[_PairMoments, list[PairSet]]:
     """Moments over all sets of disjoint pairs of points, and the pairings of all points that join equal neurons."""
     layers, start = _layers(net), starting_kernel(net, x, kernel)
-    count = len(samples)
-    if len(neurons) != count or not 1 <= count <= _LARGEST_CORRELATOR:
-        got = f"{len(neurons)} neurons and {count} samples"
-        raise ShapeError("samples", got, f"as many samples as neurons, 1 to {_LARGEST_CORRELATOR}")
-    labels = [as_count(i, f"neurons[{k}]", at_least=0) for k, i in enumerate(neurons)]
-    points = [as_count(a, f"samples[{k}]", at_least=0) for k, a in enumerate(samples)]
-    if max(points) >= len(start):
-        raise DomainError("samples", max(points), f"indices below {len(start)}, the number of samples")
-    columns = _sets_of_pairs(count)
-    values = _iterate_pair_moments(layers, start[np.ix_(points, points)])
-    joined = [p for p in pairings(count) if all(labels[k] == labels[j] for k, j in p)]
-    return _PairMoments(values, columns), joined
+    if not 1 <= len(sites) <= _LARGEST_CORRELATOR or any(np.shape(site) != (2,) for site in sites):
+        raise ShapeError("sites", f"{sites!r}", f"1 to {_LARGEST_CORRELATOR} pairs (neuron, sample)")
+    neurons = [as_count(neuron, "sites (neuron)", at_least=0) for neuron, _ in sites]
+    samples = [as_count(sample, "sites (sample)", at_least=0) for _, sample in sites]
+    if max(samples) >= len(start):
+        raise DomainError("sites (sample)", max(samples), f"a sample between 0 and {len(start) - 1}")
+    values = _iterate_pair_moments(layers, start[np.ix_(samples, samples)])
+    joined = [p for p in pairings(len(sites)) if all(neurons[k] == neurons[j] for k, j in p)]
+    return _PairMoments(values, _sets_of_pairs(len(sites))), joined
 
 
 @jax.jit
@@ -207,9 +203,8 @@ def _iterate_pair_moments(layers: tuple[Array, ...], kernel: Float[Array, "point
 
     # the first layer does not fluctuate; sets of fewer pairs are filled up with the entry 1 beyond the kernel
     filler = ((points, points),) * (points // 2)
-    sets = np.array([(*one, *filler)[: len(filler)] for one in _sets_of_pairs(points)], dtype=int).reshape(
-        -1, len(filler), 2
-    )
+    filled = [(*one, *filler)[: len(filler)] for one in _sets_of_pairs(points)]
+    sets = np.array(filled, dtype=int).reshape(len(filled), len(filler), 2)
     first = jnp.prod(jnp.pad(kernel, (0, 1), constant_values=1.0)[sets[..., 0], sets[..., 1]], axis=1)
     return jnp.concatenate([first[None], jax.lax.scan(layer, first, layers)[1]])
 

@@ -57,4 +57,4 @@ def iterate(
         return new, new
 
     _, later = jax.lax.scan(layer, start, (net.C_b[1:], net.C_W[1:], inverse_widths(net)[1:]))
-    return tuple(jnp.concatenate([first[None], rest]) for first, rest in zip(start, later, strict=True))
+    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, later)

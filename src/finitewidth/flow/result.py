@@ -24,6 +24,12 @@ class Flow(eqx.Module):
     """$V/n_{\\ell-1}$ between unordered pairs of samples: the covariance of the metric."""
     correction: Float[Array, "L P"] | None = None
     """$G^{\\{1\\}}/n_{\\ell-1}$ on unordered pairs: the shift of the mean metric."""
+    six_point: Float[Array, "L P P P"] | None = None
+    """The third cumulant of the metric between unordered pairs."""
+    vertex_next: Float[Array, "L P P"] | None = None
+    """The next term of the metric's covariance, $V^{\\{1\\}}/n_{\\ell-1}^2$."""
+    correction_next: Float[Array, "L P"] | None = None
+    """The next term of the metric's mean, $G^{\\{2\\}}/n_{\\ell-1}^2$."""
 
     @property
     def pairs(self) -> PairIndex:
@@ -31,15 +37,21 @@ class Flow(eqx.Module):
         return pair_index(self.K.shape[-1])
 
     @property
-    def previous_widths(self) -> Float[Array, " L"]:
+    def previous_widths(self) -> Float[np.ndarray, " L"]:
         r"""$n_{\ell-1}$ of every layer, in which the corrections are normalised."""
         return np.asarray(self.net.widths[:-1], dtype=float)
 
     def _known(self, field: str) -> Array:
         value = getattr(self, field)
         if value is None:
-            raise DomainError("through", "'kernel', which stops before the vertex", "'vertex' for V and G1")
+            raise DomainError(
+                "through", f"a flow that stops before `{field}`", "'vertex' for V and G1, 'next' for U, V1, G2"
+            )
         return value
+
+    def vertex_at(self, index: int) -> Float[Array, "P P"]:
+        """`vertex` of one layer, or a clear error if the flow stopped before it."""
+        return self._known("vertex")[index]
 
     @property
     def v(self) -> Float[Array, "L N N N N"]:
@@ -65,6 +77,22 @@ class Flow(eqx.Module):
     def G(self) -> Float[Array, "L N N"]:
         r"""The metric $K + G^{\{1\}}/n_{\ell-1}$, PDLT (4.104)."""
         return self.K + self.g1
+
+    @property
+    def U(self) -> Float[Array, "L P P P"]:
+        r"""$n_{\ell-1}^2$ times the third cumulant of the metric, on unordered pairs (see `pairs`), PDLT (4.59)."""
+        return self._known("six_point") * self.previous_widths[:, None, None, None] ** 2
+
+    @property
+    def V1(self) -> Float[Array, "L N N N N"]:
+        r"""The correction of the vertex, $V = V^{\{0\}} + V^{\{1\}}/n_{\ell-1} + \dots$, PDLT (4.105)."""
+        vertex = self.pairs.unpack_twice(self._known("vertex_next"))
+        return vertex * self.previous_widths[:, None, None, None, None] ** 2
+
+    @property
+    def G2(self) -> Float[Array, "L N N"]:
+        r"""The second correction of the metric, $G^{\{2\}}$ of PDLT (4.104)."""
+        return self.pairs.unpack(self._known("correction_next")) * self.previous_widths[:, None, None] ** 2
 
     @property
     def relative_fluctuation(self) -> Float[Array, "L N"]:

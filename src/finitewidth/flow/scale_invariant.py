@@ -92,17 +92,17 @@ def _iterate(
     lower = np.maximum(powers[:, None] - powers, 0)
 
     def layer(carry: tuple[Array, Array], hyper: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        moments, variance = carry
+        moments, v = carry
         b, w, factor, spread = hyper
         transfer = binomials * power_table(b, order)[lower] * power_table(w, order) * factor
         # total variance: what this layer adds, and what it passes on
-        variance = w**2 * (spread * (moments[1] ** 2 + variance) + factor[1] ** 2 * variance)
-        return (transfer @ moments, variance), (transfer @ moments, variance)
+        new = transfer @ moments, w**2 * (spread * (moments[1] ** 2 + v) + factor[1] ** 2 * v)
+        return new, new
 
     first = start ** powers[:, None], jnp.zeros_like(start)
     later = jax.lax.scan(layer, first, (C_b, C_W, factors, spread))[1]
-    moments, variance = (jnp.concatenate([one[None], rest]) for one, rest in zip(first, later, strict=True))
-    return jnp.moveaxis(moments, 1, 0)[1:], variance
+    moments, v = (jnp.concatenate([one[None], rest]) for one, rest in zip(first, later, strict=True))
+    return jnp.moveaxis(moments, 1, 0)[1:], v
 
 
 def _factor_moments(
@@ -176,7 +176,7 @@ def c_2m(m: int, n: Any) -> Float[Array, "..."]:
     It is $E[(\chi^2_n/n)^m]$, what one linear layer does to $E[\widehat G^m]/E[\widehat G]^m$.
     """
     widths = _as_positive(n, "n")
-    return finite(jnp.prod(1 + 2 * jnp.arange(1, _as_order(m, "m")) / widths[..., None], axis=-1))
+    return finite(math.prod((1 + 2 * s / widths for s in range(1, _as_order(m, "m"))), start=jnp.ones_like(widths)))
 
 
 @in_float64

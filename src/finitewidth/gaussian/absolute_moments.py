@@ -17,64 +17,85 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .gram_vectors import gram_vectors
-from .triangular import Rows, hyperbolic_rule, inverse, lengths, rows_of, shrunk, triple_angles
+from .triangular import (
+    NODES_AT_ONCE,
+    Frame,
+    Rows,
+    Rule,
+    Triple,
+    hyperbolic_rule,
+    inverse,
+    lengths,
+    rows_of,
+    shrunk,
+    triple,
+    triple_angles,
+    weighted_sum,
+)
 from .wick import wick_sum
 
-Rule = tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]
 
-
-def _taking_out_rule(step: float, end: float) -> Rule:
-    """Factors that shrink the first axis, and the weights of g there: g(0) first, g(1) last."""
-    shrink, weights = hyperbolic_rule(step, end)
+def _taking_out_rule(step: float, nodes: int) -> Rule:
+    """Factors that shrink the first axis, and the weights of g there, g(0) first."""
+    shrink, weights = hyperbolic_rule(step, nodes - 1)
+    weights[-1] += 1 - weights.sum()  # beyond the last node g hardly changes
     over_t2 = weights / (1 - shrink**2)
-    remainder = 1 - weights.sum()  # beyond the last node g is g(1)
-    return (
-        np.array([1.0, *shrink, 0.0]),
-        np.array([1 + over_t2.sum() + remainder, *-over_t2, -remainder]),
-    )
+    return np.array([1.0, *shrink]), np.array([1 + over_t2.sum(), *-over_t2])
 
 
-# Four variables: 1e-12, and the range that derivatives at singular covariances need. More variables: 1e-10.
-_FINE = _taking_out_rule(step=0.28, end=26.0)
-_COARSE = _taking_out_rule(step=0.3, end=9.0)
+# Four variables: 1e-12, and the range that derivatives at singular covariances need. More variables: 1e-9.
+_FINE = _taking_out_rule(step=0.26, nodes=9 * NODES_AT_ONCE)
+_COARSE = _taking_out_rule(step=0.27, nodes=4 * NODES_AT_ONCE)
 
 
-def _take_out(K: Float[Array, "n n"], rule: Rule, average: Callable[[Array, Array], Array]) -> Array:
-    r"""$\langle|z_1|G\rangle$ from `average(shrink, C)`, the average of $G$ under the covariance $C$ of the others."""
+def _root(variance: Array) -> Array:
+    """The square root, zero when rounding has left less than nothing."""
+    positive = variance > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, variance, 1.0)), 0.0)
+
+
+def _take_out(
+    K: Float[Array, "n n"], rule: Rule, frame: Callable[[Array], Frame], average: Callable[[Array, Frame], Array]
+) -> Array:
+    r"""$\langle|z_1|G\rangle$ from `average(C, frame(shrink))`, the average of $G$ under the covariance $C$ of the others."""
     k = K[1:, 0]
     along = k[:, None] * k[None, :] * inverse(K[0, 0])
-    shrink, weights = rule
-    values = jax.vmap(lambda s: average(s, K[1:, 1:] - (1 - s * s) * along))(jnp.asarray(shrink, K.dtype))
-    return jnp.sqrt(2 / math.pi * K[0, 0]) * jnp.sum(weights * values)
+    total = weighted_sum(rule, frame, lambda s, vectors: average(K[1:, 1:] - (1 - s * s) * along, vectors), K.dtype)
+    return math.sqrt(2 / math.pi) * _root(K[0, 0]) * total
 
 
 @jax.custom_jvp
-def _triple(K: Float[Array, "3 3"], rows: Rows) -> Array:
+def _triple(K: Float[Array, "3 3"], vectors: Triple) -> Array:
     r"""$\langle|z_1z_2z_3|\rangle = (\tfrac2\pi)^{3/2}\big[\sqrt{|K|} + \sum_b(K_{jk}\sqrt{K_{bb}} + K_{bj}K_{bk}/\sqrt{K_{bb}})
-    \,\omega_b\big]$ (Nabeya), with $\omega_b$ of `triple_angles`. `rows` are the vectors of `K`."""
-    norms, angles = lengths(rows), triple_angles(rows)
-    (a,), (b, c), (x, y, z) = rows
-    opposite = [b * x + c * y, a * x, a * b]
-    total = a * c * z
+    \,\omega_b\big]$ (Nabeya), with $\omega_b$ of `triple_angles`. `vectors` are those of `K`."""
+    norms, angles = lengths(vectors.rows), triple_angles(vectors)
+    opposite, volume = _covariances_and_volume(vectors)
+    total = volume
     for i in range(3):
         total = total + (opposite[i] * norms[i] + opposite[i - 1] * opposite[i - 2] * inverse(norms[i])) * angles[i]
     return (2 / math.pi) ** 1.5 * total
 
 
+def _covariances_and_volume(vectors: Triple) -> tuple[list[Array], Array]:
+    r"""$K_{23}, K_{13}, K_{12}$ and $\sqrt{|K|}$."""
+    (a,), (b, c), (x, y, z) = vectors.rows
+    return [b * x + c * y, a * x, a * b], a * c * z
+
+
 @_triple.defjvp
-def _triple_jvp(primals: tuple[Array, Rows], tangents: tuple[Array, Rows]) -> tuple[Array, Array]:
+def _triple_jvp(primals: tuple[Array, Triple], tangents: tuple[Array, Triple]) -> tuple[Array, Array]:
     """The angles need not be differentiated: their variations and that of the determinant add up to the last term."""
-    (K, rows), (dK, _) = primals, tangents
-    norms, angles = lengths(rows), triple_angles(rows)
-    (a,), (b, c), (x, y, z) = rows
-    opposite, d_opposite = [b * x + c * y, a * x, a * b], [dK[1, 2], dK[0, 2], dK[0, 1]]
-    total = jnp.zeros_like(a)
+    (K, vectors), (dK, _) = primals, tangents
+    norms, angles = lengths(vectors.rows), triple_angles(vectors)
+    opposite, volume = _covariances_and_volume(vectors)
+    d_opposite = [dK[1, 2], dK[0, 2], dK[0, 1]]
+    total = jnp.zeros_like(volume)
     for i in range(3):
         j, k, over = i - 1, i - 2, inverse(norms[i])
         mixed = (opposite[j] * d_opposite[k] + opposite[k] * d_opposite[j]) * over
         own = (opposite[i] - opposite[j] * opposite[k] * over**2) * over * dK[i, i] / 2
-        total = total + (d_opposite[i] * norms[i] + mixed + own) * angles[i] + a * c * z * over**2 * dK[i, i] / 2
-    return _triple(K, rows), (2 / math.pi) ** 1.5 * total
+        total = total + (d_opposite[i] * norms[i] + mixed + own) * angles[i] + volume * over**2 * dK[i, i] / 2
+    return _triple(K, vectors), (2 / math.pi) ** 1.5 * total
 
 
 @jax.custom_jvp
@@ -83,7 +104,7 @@ def _pair(K: Float[Array, "n n"]) -> Array:
     $\langle|z_1z_2|z_3z_4\rangle = K_{34}\langle|z_1z_2|\rangle + \tfrac2\pi\big[(K_{13}K_{24}+K_{14}K_{23})\,\omega
     + (K_{13}K_{14}/K_{11} + K_{23}K_{24}/K_{22})\,\Delta\big]$; $\omega = \arcsin\rho_{12}$, $\Delta^2 = K_{11}K_{22} - K_{12}^2$.
     """
-    delta = jnp.sqrt(jnp.maximum(K[0, 0] * K[1, 1] - K[0, 1] ** 2, 0.0))
+    delta = _root(K[0, 0] * K[1, 1] - K[0, 1] ** 2)
     angle = jnp.arctan2(K[0, 1], delta)
     bare = 2 / math.pi * (delta + K[0, 1] * angle)
     if len(K) == 2:
@@ -102,7 +123,7 @@ def _linear_parts(K: Float[Array, "4 4"]) -> tuple[Array, Array]:
 def _pair_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     r"""With $d\Delta = \tfrac12\Delta\,d\log K_{11}K_{22} - K_{12}\,d\omega$; what multiplies $d\omega$ vanishes as $\Delta^2$."""
     (K,), (dK,) = primals, tangents
-    delta = jnp.sqrt(jnp.maximum(K[0, 0] * K[1, 1] - K[0, 1] ** 2, 0.0))
+    delta = _root(K[0, 0] * K[1, 1] - K[0, 1] ** 2)
     angle = jnp.arctan2(K[0, 1], delta)
     d_log = dK[0, 0] * inverse(K[0, 0]) + dK[1, 1] * inverse(K[1, 1])
     bare, d_bare = delta + K[0, 1] * angle, dK[0, 1] * angle + delta * d_log / 2
@@ -110,7 +131,7 @@ def _pair_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arr
     if len(K) == 2:
         return value, 2 / math.pi * d_bare
     (_, parallel), (d_crossed, d_parallel) = jax.jvp(_linear_parts, (K,), (dK,))
-    over_1, over_2 = inverse(jnp.sqrt(K[0, 0])), inverse(jnp.sqrt(K[1, 1]))
+    over_1, over_2 = inverse(_root(K[0, 0])), inverse(_root(K[1, 1]))
     cosine, sine = K[0, 1] * over_1 * over_2, delta * over_1 * over_2
     along_3, along_4 = K[0, 2] * over_1, K[0, 3] * over_1
     across_3, across_4 = K[1, 2] * over_2 - cosine * along_3, K[1, 3] * over_2 - cosine * along_4
@@ -122,9 +143,9 @@ def _pair_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arr
 
 
 def _all_absolute(K: Float[Array, "n n"], rows: Rows, rule: Rule) -> Array:
-    if len(K) == 3:
-        return _triple(K, rows)
-    return _take_out(K, rule, lambda shrink, C: _all_absolute(C, shrunk(rows, shrink), rule))
+    if len(K) == 4:
+        return _take_out(K, rule, lambda shrink: triple(shrunk(rows, shrink)), _triple)
+    return _take_out(K, rule, lambda shrink: shrunk(rows, shrink), lambda C, rest: _all_absolute(C, rest, rule))
 
 
 def _mixed(K: Float[Array, "n n"], absolute: int, rule: Rule) -> Array:
@@ -132,12 +153,12 @@ def _mixed(K: Float[Array, "n n"], absolute: int, rule: Rule) -> Array:
         return jnp.asarray(wick_sum(K, range(len(K))), K.dtype)
     if absolute == 2 and len(K) <= 4:
         return _pair(K)
-    return _take_out(K, rule, lambda _, C: _mixed(C, absolute - 1, rule))
+    return _take_out(K, rule, lambda _: None, lambda C, _: _mixed(C, absolute - 1, rule))
 
 
 def absolute_moment(K: Float[Array, "n n"], absolute: int) -> Array:
     r"""$\langle\prod_{i<m}|z_i|\prod_{i\ge m}z_i\rangle_K$ with $m$ = `absolute`, for an even number of bare factors."""
     rule = _FINE if len(K) <= 4 else _COARSE
-    if absolute == len(K) > 2:
+    if absolute == len(K) >= 4:
         return _all_absolute(K, rows_of(gram_vectors(K)), rule)
     return _mixed(K, absolute, rule)

@@ -84,8 +84,8 @@ def _hermite_rule(samples: np.ndarray, tail: float, reach: float, first: int = 0
 
 
 def _round_up(variance: float) -> float:
-    """To the next power of two, so that nearby problems share one rule and one compilation."""
-    return float(2.0 ** math.ceil(math.log2(max(variance, 2.0**-10))))
+    """To the next power of the root of two, so that nearby problems share one rule and one compilation."""
+    return float(2.0 ** (math.ceil(2 * math.log2(max(variance, 2.0**-10)) - 1e-6) / 2))
 
 
 def gram_rule(function: Function, largest_variance: float) -> HermiteRule | None:
@@ -103,7 +103,7 @@ def product_rule(function: Function, largest_variance: float, derivatives: int =
         return None
     samples = _samples(function, derivatives, _round_up(largest_variance))
     # At coincident inputs two factors sit on one variable, so their products must be resolved too.
-    products = (samples[0], samples[0] ** 2, samples[0] * samples[-1])
+    products = [f for f in (samples[0], samples[0] ** 2, samples[0] * samples[-1]) if f.any()]
     rules = [_hermite_rule(product, _PRODUCT_TAIL, _PRODUCT_REACH, first=1) for product in products]
     order = max(rule.order if rule else _MOST_PRODUCT_MODES + 1 for rule in rules)
     if order > _MOST_PRODUCT_MODES:

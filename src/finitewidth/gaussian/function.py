@@ -35,6 +35,7 @@ class Function:
     kinks: tuple[float, ...] = ()
 
     def __call__(self, z: Array) -> Array:
+        """The function's value, elementwise."""
         return self.value(z)
 
     def derivative(self, order: int) -> ElementwiseFunction:
@@ -58,6 +59,11 @@ class Function:
     def closed_square(self, K: Array) -> Array | None:
         r"""$\langle f(z)^2\rangle_K$ in closed form, elementwise and differentiable in `K`, or `None`."""
         return None
+
+    @property
+    def has_closed_product(self) -> bool:
+        """Whether `closed_product` knows the average of any number of undifferentiated factors."""
+        return False
 
     def closed_product(self, orders: tuple[int, ...], K: Float[Array, "n n"]) -> Array | None:
         r"""$\langle\prod_i f^{(k_i)}(z_i)\rangle_K$ in closed form, or `None`."""

@@ -7,6 +7,7 @@ lose half of the digits of a small one. The elimination therefore carries each n
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float
 
 Pair = tuple[Array, Array]  # a number as high + low, with |low| below the rounding of high
@@ -26,7 +27,7 @@ def _sum(a: Array, b: Array) -> Pair:
 def _halves(a: Array) -> Pair:
     """Two floats of half the digits each, whose products with one another are exact."""
     digits = jnp.finfo(a.dtype)
-    high = lax.stop_gradient(lax.reduce_precision(a, digits.nexp, digits.nmant // 2 - 1))
+    high = lax.reduce_precision(a, digits.nexp, digits.nmant // 2 - 1)
     return high, a - high
 
 
@@ -49,26 +50,36 @@ def _quotient(a: Pair, b: Pair) -> Pair:
     return _sum(first, remainder / b[0])
 
 
+@jax.custom_jvp
 def gram_vectors(K: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """The rows are the vectors: lower triangular with a non-negative diagonal, zero where the rank is used up."""
-    n = len(K)
     floor = COINCIDENT_ROUNDINGS * jnp.finfo(K.dtype).eps * jnp.diagonal(K)
-    rest: Pair = (K, jnp.zeros_like(K))
-    columns = []
-    for m in range(n):
-        column = (rest[0][:, 0], rest[1][:, 0])
-        alive = column[0][0] > floor[m]
-        pivot = tuple(jnp.where(alive, part[0], float(i == 0)) for i, part in enumerate(column))
-        column = tuple(jnp.where(alive, part, 0.0) for part in column)
-        share = _quotient(column, pivot)
-        # Entries that rounding has left outside the cone of covariances must not make a vector longer than it is.
+
+    def eliminate(rest: Pair, m: Array) -> tuple[Pair, Array]:
+        high, low = rest[0][m], rest[1][m]
+        alive = high[m] > floor[m]
+        pivot = (jnp.where(alive, high[m], 1.0), jnp.where(alive, low[m], 0.0))
+        mask = alive & (jnp.arange(len(K)) >= m)
+        high, low = jnp.where(mask, high, 0.0), jnp.where(mask, low, 0.0)
+        share = _quotient((high, low), pivot)
         components = share[0] * jnp.sqrt(pivot[0])
-        longest = jnp.sqrt(jnp.maximum(lax.stop_gradient(jnp.diagonal(rest[0])), 0.0))
+        # Entries that rounding has left outside the cone of covariances must not make a vector longer than it is.
+        longest = jnp.sqrt(jnp.maximum(jnp.diagonal(rest[0]), 0.0))
         components = jnp.where(jnp.abs(components) > longest, jnp.sign(components) * longest, components)
-        columns.append(jnp.pad(components, (m, 0)))
-        outer = _product((share[0][:, None], share[1][:, None]), (column[0][None], column[1][None]))
-        rest = tuple(part[1:, 1:] for part in _difference(rest, outer))
-    return jnp.stack(columns, axis=1)
+        outer = _product((share[0][:, None], share[1][:, None]), (high[None], low[None]))
+        return _difference(rest, outer), components
+
+    _, columns = lax.scan(eliminate, (K, jnp.zeros_like(K)), jnp.arange(len(K)))
+    return columns.T
+
+
+@gram_vectors.defjvp
+def _gram_vectors_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    r"""$dV = V\,\Phi(V^{-1}\,dK\,V^{-T})$, where $\Phi$ keeps the lower triangle and half of the diagonal; $K$ regular."""
+    (K,), (dK,) = primals, tangents
+    V = gram_vectors(K)
+    white = solve_triangular(V, solve_triangular(V, dK, lower=True).T, lower=True)
+    return V, V @ (jnp.tril(white) - jnp.diag(jnp.diagonal(white)) / 2)
 
 
 def coincident_pairs(K: Float[Array, "n n"]) -> Bool[Array, "n n"]:

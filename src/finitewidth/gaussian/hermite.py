@@ -14,6 +14,7 @@ activations such as tanh.
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -108,11 +109,8 @@ def _on_grid(
 ) -> Float[Array, "..."]:
     r"""$\prod_i f_i(z_i)$, $z = Ru$, on the grid of the $m$ variables $u$."""
     axes = jnp.meshgrid(*[jnp.asarray(hermite_table(rule)[0])] * len(functions), indexing="ij")
-    factors = [
-        function(sum(r * axis for r, axis in zip(row, axes, strict=True)))
-        for function, row in zip(functions, root, strict=True)
-    ]
-    return math.prod(factors[1:], start=factors[0])
+    variables = jnp.tensordot(root, jnp.stack(axes), axes=(1, 0))
+    return functools.reduce(operator.mul, (f(z) for f, z in zip(functions, variables, strict=True)))
 
 
 def split_average(

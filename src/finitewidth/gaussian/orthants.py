@@ -15,6 +15,7 @@ that no variance vanishes, the higher ones again for regular covariances only.
 
 import itertools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,30 +26,48 @@ from .._errors import ShapeError
 from .._validation import as_covariance, as_floats
 from .absolute_moments import absolute_moment
 from .gram_vectors import coincident_pairs, gram_vectors
-from .triangular import Rows, conditioned, hyperbolic_rule, inverse, lengths, rows_of, shrunk, triple_angles
+from .triangular import (
+    NODES_AT_ONCE,
+    Rows,
+    Rule,
+    Triple,
+    conditioned,
+    hyperbolic_rule,
+    inverse,
+    lengths,
+    rows_of,
+    shrunk,
+    triple,
+    triple_angles,
+    weighted_sum,
+)
 
 MOST_VARIABLES = 6
 
-_FINE = hyperbolic_rule(step=0.3, end=26.0)
-_COARSE = hyperbolic_rule(step=1 / 3, end=23.0)
+_FINE = hyperbolic_rule(step=0.3, nodes=11 * NODES_AT_ONCE)
+_COARSE = hyperbolic_rule(step=1 / 3, nodes=9 * NODES_AT_ONCE)
 
 
-def sign_product(K: Float[Array, "n n"]) -> Float[Array, ""]:
+def sign_product(K: Float[Array, "n n"] | Any) -> Float[Array, ""]:
     r"""$\langle\prod_i\mathrm{sgn}(z_i)\rangle_K$: zero for odd $n$, $\tfrac2\pi\arcsin\rho$ for two variables."""
     return _sign_product(_checked(K))
 
 
-def step_product(K: Float[Array, "n n"]) -> Float[Array, ""]:
+def step_product(K: Float[Array, "n n"] | Any) -> Float[Array, ""]:
     r"""$\langle\prod_i\theta(z_i)\rangle_K$, the probability that all variables are positive, PDLT (2.9)."""
     return _step_product(_checked(K))
 
 
-def absolute_value_product(odd_slope: float, even_slope: float, K: Float[Array, "n n"]) -> Float[Array, ""]:
+def absolute_value_product(
+    odd_slope: float | Array, even_slope: float | Array, K: Float[Array, "n n"] | Any
+) -> Float[Array, ""]:
     r"""$\langle\prod_i(s z_i + t|z_i|)\rangle_K$ with $s$ = `odd_slope` and $t$ = `even_slope`, PDLT (2.13)-(2.14)."""
-    return _absolute_value_product(odd_slope, even_slope, _checked(K))
+    return _absolute_value_product(
+        as_floats(odd_slope, "odd_slope"), as_floats(even_slope, "even_slope"), _checked(K)
+    )
 
 
-def _checked(K: Float[Array, "n n"]) -> Float[Array, "n n"]:
+def _checked(K: Any) -> Float[Array, "n n"]:
     array = as_floats(K, "K")
     if array.shape == (0, 0):
         return array
@@ -76,7 +95,7 @@ def _sign_product(K: Float[Array, "n n"]) -> Array:
     return jnp.where(jnp.all(jnp.diagonal(K) > 0), signs, 0.0)
 
 
-def _signs(rows: Rows, rule: tuple[np.ndarray, np.ndarray]) -> Array:
+def _signs(rows: Rows, rule: Rule) -> Array:
     r"""Plackett's reduction, with the covariances $k$ of the first variable with the others multiplied by $t$,
     $$\langle s_1\cdots s_n\rangle = \frac2\pi\int_0^1dt\sum_b\frac{k_b}{\sqrt{K_{11}C_{bb}}}
     \Big\langle\prod_{j\ne1,b}s_j\Big\rangle_{C|z_b=0},\qquad C = K - t^2kk^T/K_{11}.$$
@@ -84,17 +103,20 @@ def _signs(rows: Rows, rule: tuple[np.ndarray, np.ndarray]) -> Array:
     if len(rows) == 2:
         return 2 / math.pi * jnp.arctan2(rows[1][0], rows[1][1])
 
-    def integrand(shrink: Array) -> Array:
+    def frame(shrink: Array) -> tuple[Rows, Triple | None]:
         rest = shrunk(rows, shrink)
-        if len(rest) == 3:
-            others = [2 / math.pi * angle for angle in triple_angles(rest)]
+        return rest, triple(rest) if len(rest) == 3 else None
+
+    def integrand(_: Array, vectors: tuple[Rows, Triple | None]) -> Array:
+        rest, three = vectors
+        if three:
+            others = [2 / math.pi * angle for angle in triple_angles(three)]
         else:
             others = [_signs(conditioned(rest, b), rule) for b in range(len(rest))]
         slopes = [row[0] * inverse(length) for row, length in zip(rows[1:], lengths(rest), strict=True)]
-        return sum(slope * other for slope, other in zip(slopes, others, strict=True))
+        return sum((slope * other for slope, other in zip(slopes, others, strict=True)), jnp.zeros(()))
 
-    shrink, weights = rule
-    return 2 / math.pi * jnp.sum(weights * jax.vmap(integrand)(jnp.asarray(shrink, rows[0][0].dtype)))
+    return 2 / math.pi * weighted_sum(rule, frame, integrand, rows[0][0].dtype)
 
 
 def _without_coincident_pair(K: Float[Array, "6 6"], regular: Array) -> Array:
@@ -120,7 +142,7 @@ def _step_product(K: Float[Array, "n n"]) -> Array:
 
 
 @jax.jit
-def _absolute_value_product(odd_slope: float | Array, even_slope: float | Array, K: Float[Array, "n n"]) -> Array:
+def _absolute_value_product(odd_slope: Array, even_slope: Array, K: Float[Array, "n n"]) -> Array:
     n = len(K)
     if n == 0:
         return jnp.ones((), K.dtype)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from . import grid, hermite, piecewise
+from .distributional import distributional_pair
 from .function import Function
 from .grid import GridRule
 from .hermite import HermiteRule
@@ -19,29 +20,26 @@ from .line import line_average
 PairRule = GridRule | HermiteRule | None
 """How to integrate a pair: on a grid, by modes, or (`None`) piecewise in angle variables."""
 
-_PSEUDO_KINK = (0.0,)  # smooth functions at large variance turn around zero on a scale far below a deviation
-
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3, 4))
-def mixed_moment(
-    f: Function, i: int, g: Function, j: int, rule: PairRule, Kaa: Array, Kab: Array, Kbb: Array
-) -> Array:
+def mixed_moment(f: Function, i: int, g: Function, j: int, rule: PairRule, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     r"""$\langle f^{(i)}(z_a)\,g^{(j)}(z_b)\rangle_K$, elementwise over covariances that broadcast against each other.
 
     Derivatives of kinked functions are distributions and count with their delta functions. `rule` integrates functions
     that have no closed form.
     """
-    closed = f.closed_pair(i, j, *jnp.broadcast_arrays(Kaa, Kab, Kbb)) if f == g else None
-    if closed is not None:
-        return closed
+    if f == g:
+        entries: list[Array] = jnp.broadcast_arrays(Kaa, Kab, Kbb)
+        closed = f.closed_pair(i, j, *entries)
+        if closed is not None:
+            return closed
     if f.kinks or g.kinks:
-        return piecewise.distributional_pair(f, i, g, j, Kaa, Kab, Kbb)
+        return distributional_pair(f, i, g, j, Kaa, Kab, Kbb)
     if rule is None:
-        return piecewise.pair_average(
-            f.derivative(i), g.derivative(j), _PSEUDO_KINK, _PSEUDO_KINK, *jnp.broadcast_arrays(Kaa, Kab, Kbb)
-        )
+        return piecewise.pair_average(f.derivative(i), g.derivative(j), (), (), Kaa, Kab, Kbb)
     if isinstance(rule, GridRule):
-        return grid.pair_average(f.derivative(i), g.derivative(j), *jnp.broadcast_arrays(Kaa, Kab, Kbb), rule)
+        Kaa, Kab, Kbb = jnp.broadcast_arrays(Kaa, Kab, Kbb)
+        return grid.pair_average(f.derivative(i), g.derivative(j), Kaa, Kab, Kbb, rule)
     if rule.parity is not None:
         if (i + j) % 2:
             return jnp.zeros(jnp.broadcast_shapes(Kaa.shape, Kab.shape, Kbb.shape), Kab.dtype)
@@ -50,7 +48,7 @@ def mixed_moment(
 
 
 @mixed_moment.defjvp
-def _stein(f, i, g, j, rule, covariance, tangents):  # noqa: ANN001, ANN202
+def _stein(f, i, g, j, rule, covariance, tangents):
     def raised(p: int, q: int) -> Array:
         return mixed_moment(f, i + p, g, j + q, rule, *covariance)
 
@@ -59,9 +57,7 @@ def _stein(f, i, g, j, rule, covariance, tangents):  # noqa: ANN001, ANN202
     return mixed_moment(f, i, g, j, rule, *covariance), tangent
 
 
-def pair_moment(
-    f: Function, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array, rule: PairRule = None
-) -> Array:
+def pair_moment(f: Function, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array, rule: PairRule = None) -> Array:
     r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ of one function, elementwise over covariances."""
     return mixed_moment(f, i, f, j, rule, Kaa, Kab, Kbb)
 

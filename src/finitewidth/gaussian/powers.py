@@ -2,7 +2,6 @@ r"""Averages $\langle\prod_i f(z_i)^{p_i}\rangle_K$: products with repeated vari
 
 import functools
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -21,7 +20,7 @@ def power_average(
     function: Function, powers: tuple[int, ...], K: Float[Array, "n n"], rule: HermiteRule | None = None
 ) -> Array:
     r"""$\langle\prod_i f(z_i)^{p_i}\rangle_K$ of distinct variables."""
-    if function.closed_product((0,) * sum(powers), jnp.eye(sum(powers))) is not None:
+    if function.has_closed_product:
         repeated = np.repeat(np.arange(len(powers)), powers)
         return product_moment(((function, 0),) * len(repeated), rule, K[repeated[:, None], repeated])
     factors: Factors = tuple((power(function, p), 0) for p in powers)

@@ -53,13 +53,13 @@ def product_moment(factors: Factors, rule: HermiteRule | None, K: Float[Array, "
     functions = tuple(f.derivative(order) for f, order in factors)
     if rule is None or any(f.kinks for f, _ in factors):
         _check_regular(factors)
-        return piecewise.product_average(functions, tuple(f.kinks or (0.0,) for f, _ in factors), K)
+        return piecewise.product_average(functions, tuple(f.kinks for f, _ in factors), K)
     half = (len(factors) + 1) // 2
     return split_average(functions[:half], functions[half:], K, rule)
 
 
 @product_moment.defjvp
-def _stein(factors, rule, primals, tangents):  # noqa: ANN001, ANN202
+def _stein(factors, rule, primals, tangents):
     (K,), (dK,) = primals, tangents
     value = product_moment(factors, rule, K)
     if len(factors) > 2 and _closed(factors, K) is not None:

@@ -5,16 +5,20 @@ conditioning on one variable being zero, which projects along its vector. Angles
 from covariances, so that vectors that nearly coincide keep all their digits.
 """
 
-import math
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float
 
 Rows = list[list[Array]]
+Frame = TypeVar("Frame")
+Rule = tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]
 
-# In place of an exact zero, so that the angles of vectors that coincide are a limit instead of 0/0.
-_ALMOST_ZERO = 1e-60 if np.finfo(float).eps < 1e-10 else 1e-15
+NODES_AT_ONCE = 8
 
 
 def inverse(length: Array) -> Array:
@@ -61,16 +65,30 @@ def lengths(rows: Rows) -> list[Array]:
     return [row[0] if len(row) == 1 else jnp.sqrt(sum(x * x for x in row)) for row in rows]
 
 
-def triple_angles(rows: Rows) -> list[Array]:
+class Triple(NamedTuple):
+    """Three vectors, and the numbers that all their angles have in common."""
+
+    rows: Rows
+    floor: Array
+    twist: Array
+
+
+def triple(rows: Rows) -> Triple:
+    """What the angles need: the third diagonal kept off zero, lest those of coincident vectors be 0/0, and the
+    component of the third vector across the second in the plane of the first two."""
+    (_,), (b, c), (x, y, z) = rows
+    return Triple(rows, jnp.maximum(z, jnp.finfo(z.dtype).tiny ** 0.2), x * c - y * b)
+
+
+def triple_angles(vectors: Triple) -> list[Array]:
     r"""$\omega_b = \arcsin\rho_{jk|b}$ for the three ways to single out $b$: the correlation of the others given $z_b = 0$.
 
-    For coincident variables each of these is arbitrary but their sums in any average are not: all three are made of
-    the same few numbers, so that rounding errors in one are compensated in another.
+    For coincident variables each of them is arbitrary, but what is made of all three is not, provided that they are
+    computed from one and the same `Triple`.
     """
-    (a,), (b, c), (x, y, z) = rows
-    z = jnp.maximum(z, _ALMOST_ZERO)
-    twist = x * c - y * b
-    _, second, third = lengths([[a], [b, c], [x, y, z]])
+    (_,), (b, c), (_, y, _) = vectors.rows
+    _, second, third = lengths(vectors.rows)
+    z, twist = vectors.floor, vectors.twist
     return [
         jnp.arctan2(y, z),
         jnp.arctan2(twist, z * second),
@@ -78,11 +96,29 @@ def triple_angles(rows: Rows) -> list[Array]:
     ]
 
 
-def hyperbolic_rule(step: float, end: float) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
+def hyperbolic_rule(step: float, nodes: int) -> Rule:
     r"""Nodes $\sqrt{1-t^2}$ and weights of $\int_0^1 dt$ for even functions of $t$ analytic but for cuts at $|t| \ge 1$.
 
     With $t = \tanh x$ the cuts become the edges of the strip $|\mathrm{Im}\,x| < \pi/2$ wherever they begin, so the
     trapezoidal rule converges as $e^{-\pi^2/\mathrm{step}}$ for covariances however close to singular.
     """
-    x = (np.arange(math.ceil(end / step)) + 0.5) * step
+    x = (np.arange(nodes) + 0.5) * step
     return 1 / np.cosh(x), step / np.cosh(x) ** 2
+
+
+def weighted_sum(
+    rule: Rule, frame: Callable[[Array], Frame], function: Callable[[Array, Frame], Array], dtype: jnp.dtype
+) -> Array:
+    """The sum of weight * function(node, frame(node)).
+
+    The frames are made in a loop of their own. Compilers repeat cheap arithmetic wherever its results are used, not
+    always with the same rounding, and angles that must compensate each other would be computed from different numbers.
+    A few nodes at a time, intermediate results stay in cache when many covariances are mapped over.
+    """
+    nodes, weights = (jnp.asarray(part, dtype).reshape(-1, NODES_AT_ONCE) for part in rule)
+
+    def add(total: Array, part: tuple[Array, Array]) -> tuple[Array, None]:
+        values = jax.vmap(function)(part[0], lax.map(frame, part[0]))
+        return total + jnp.sum(part[1] * values), None
+
+    return lax.scan(add, jnp.zeros((), dtype), (nodes, weights))[0]

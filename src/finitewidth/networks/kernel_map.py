@@ -16,6 +16,8 @@ from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..gaussian.pairs import PairRule, pair_moment, square_average
 from .mlp import MLP
 
+_LARGEST = 1e150  # its square is still a number
+
 
 def kernel_map(
     activation: Activation, K: Float[Array, "N N"], C_b: Array, C_W: Array, rule: PairRule
@@ -49,10 +51,10 @@ def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_V
         return traced
     with jax.ensure_compile_time_eval():
         variances = np.asarray(_compiled_diagonal(net, jnp.diagonal(jnp.asarray(K1))))
-    bad = ~np.isfinite(variances).all(axis=1) | (variances <= 0).any(axis=1) | (variances > 1e150).any(axis=1)
-    bad[-1] = ~np.isfinite(variances[-1]).all()  # nothing is averaged over the last layer: zero is fine there
-    if bad.any():
-        layer = int(np.argmax(bad))
+    usable = np.isfinite(variances) & (variances > 0) & (variances < _LARGEST)
+    usable[-1] = np.isfinite(variances[-1])  # nothing is averaged over the last layer: zero is fine there
+    if not usable.all():
+        layer = int(np.argmin(usable.all(axis=1)))
         raise BlowUpError(
             f"The kernel of {net!r} leaves the positive numbers at layer {layer + 1} (it is "
             f"{variances[layer].tolist()}): lower or raise C_W, add C_b, or call `tune`."

@@ -11,7 +11,7 @@ import numpy as np
 from jax.random import fold_in
 from jaxtyping import Array, Bool, Float, Key
 
-from .._errors import BlowUpError, DomainError, UnknownNameError
+from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
 from .._precision import in_float64
 from .._validation import as_count, as_inputs
 from ..networks import MLP
@@ -59,28 +59,32 @@ def simulate(
     - `progress`: a progress bar on standard error; by default for long runs in a terminal.
     - `checkpoint`: a file to which the run is written after every chunk, and from which a killed run resumes.
     """
+    if not isinstance(net, MLP):
+        raise ArgumentError("net", type(net).__name__, "an MLP")
     inputs = as_inputs(x, "x", net.widths[0])
     networks = as_count(networks, "networks", at_least=2)  # one network has no standard error
     seed = as_count(seed, "seed", at_least=0)
     for value, argument, bits in ((networks, "networks", 32), (seed, "seed", 63)):
         if value >= 2**bits:
             raise DomainError(argument, value, f"less than 2^{bits}")
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
     if chunk_size is not None:
         chunk_size = as_count(chunk_size, "chunk_size")
 
-    kernels = kernel_recursion(net, net.first_kernel(inputs))
+    first = net.first_kernel(inputs)
     about = {"networks": networks, "seed": seed, "method": method}
     if net.depth == 1:
-        return measured_flow(net, kernels, None, **about)
+        return measured_flow(net, first[None], None, **about)
 
     sampler = METHODS[method](net, inputs)
     lane = lane_size(sampler, networks)
     chunk = lane * _LANES_PER_CHUNK if chunk_size is None else -(-chunk_size // lane) * lane
+    record = None if checkpoint is None else Checkpoint(checkpoint, fingerprint(net, inputs, lane=lane, **about))
+
+    kernels = kernel_recursion(net, first)
     a, b = pairs_of(len(inputs))
     tally = Tally(empty(kernels[1:, a, b]), jnp.ones(net.depth - 1, dtype=bool))
-    record = None if checkpoint is None else Checkpoint(checkpoint, fingerprint(net, inputs, lane=lane, **about))
     done, tally = (0, tally) if record is None else record.load(tally)
 
     key = jax.random.key(seed)
@@ -88,7 +92,7 @@ def simulate(
         while done < networks:
             end = min(done + chunk, networks)
             for start in range(done, end, lane):
-                tally = _add_lane(tally, sampler, key, start, networks, lane)
+                tally = add_lane(tally, sampler, key, start, networks, lane)
             _check_finite(tally, net)
             done = end
             if record is not None:
@@ -98,7 +102,7 @@ def simulate(
 
 
 @partial(jax.jit, static_argnames="lane")
-def _add_lane(tally: Tally, sampler: Sampler, key: Key[Array, ""], start: Array, networks: Array, lane: int) -> Tally:
+def add_lane(tally: Tally, sampler: Sampler, key: Key[Array, ""], start: Array, networks: Array, lane: int) -> Tally:
     """The next `lane` networks. The number is part of the compiled code, so that rounding never depends on chunks."""
     indices = start + jnp.arange(lane)
     counted = indices < networks

@@ -1,0 +1,45 @@
+"""Critical initialisation of a network."""
+
+import numpy as np
+
+from .._errors import DomainError
+from .._precision import in_float64
+from ..criticality.classify import criticality
+from ..criticality.renormalised import renormalised_C_W
+from ..networks import MLP
+
+
+class NotTunableError(DomainError):
+    """The activation has no critical point that attracts; the message says why."""
+
+    def __init__(self, activation: str, reason: str):
+        super().__init__("activation", f"{activation!r}, which cannot be tuned: {reason}", "one with a critical point")
+        self.reason = reason
+
+
+@in_float64
+def tune(net: MLP, renormalised: bool = False) -> MLP:
+    r"""The same network at its critical initialisation, PDLT (5.67), (5.71)-(5.72), (5.90).
+
+    Every layer gets the critical $(C_b, C_W)$ of the activation, whatever it had:
+
+    - scale-invariant: $(0, 1/A_2)$, any kernel;
+    - $K^\star = 0$: $(0, 1/\sigma_1^2)$;
+    - half-stable (GELU, SWISH): the point at finite $K^\star$. There the first layer should start at $K^\star$:
+      normalise inputs to $|x|^2/n_0 = (K^\star-C_b)/C_W$, with $K^\star$ = `criticality(net.activation).point.K_star`.
+
+    `NotTunableError`, with the reason, when the activation has no critical point or only one that repels.
+
+    **Arguments:**
+
+    - `net`: any MLP.
+    - `renormalised`: correct $C_W$ of each layer after the first for the width of the layer before it,
+      $C_W(1+\frac2{3n})$ in the $K^\star = 0$ class, PDLT (5.142).
+    """
+    verdict = criticality(net.activation)
+    if verdict.point is None:
+        raise NotTunableError(verdict.activation, verdict.reason)
+    C_W = np.full(net.depth, verdict.point.C_W)
+    if renormalised:
+        C_W[1:] = [renormalised_C_W(net.activation, width) for width in net.hidden_widths]
+    return net.replace(C_b=verdict.point.C_b, C_W=C_W)

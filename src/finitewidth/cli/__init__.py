@@ -1,0 +1,3 @@
+"""The command line: `finitewidth report`, `activations`, `phase-diagram`, `simulate`."""
+
+from .main import main as main

@@ -1,0 +1,79 @@
+"""Options that commands share, and what they mean."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..networks import MLP
+
+_FALLBACK = {"C_b": 0.0, "C_W": 1.0}
+
+
+def parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, about: str, more: str):
+    """A new command with its help: a line for the list of commands, and the page of its own."""
+    return commands.add_parser(
+        name,
+        help=about[0].lower() + about[1:],
+        description=f"{about}.",
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_hyperparameters(command: argparse.ArgumentParser) -> None:
+    """`--C-b` and `--C-W`."""
+    group = command.add_argument_group("initialisation (by default critical, if the activation has a critical point)")
+    group.add_argument("--C-b", dest="C_b", type=float, metavar="X", help="variance of the biases")
+    group.add_argument("--C-W", dest="C_W", type=float, metavar="X", help="variance of the weights, times the width")
+
+
+def add_inputs(command: argparse.ArgumentParser, otherwise: str) -> None:
+    """`--inputs`."""
+    command.add_argument(
+        "--inputs", metavar="FILE", help=f"inputs, one a row: a .npy file, or text with commas; by default {otherwise}"
+    )
+
+
+def widths(text: str) -> tuple[int, ...]:
+    """`3,64,64,1` as numbers."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"got {text!r}; expected numbers with commas, such as 3,64,64,1") from None
+
+
+def read_inputs(path: str) -> "np.ndarray":
+    """The inputs of a file; `ArgumentError` if it holds none."""
+    import numpy as np
+
+    from .._errors import ArgumentError
+
+    try:
+        if path.endswith(".npy"):
+            return np.load(path, allow_pickle=False)
+        return np.loadtxt(path, delimiter=",", ndmin=2)
+    except (OSError, ValueError, EOFError) as error:
+        reason = str(error).splitlines()[0]
+        raise ArgumentError("--inputs", f"{path!r} ({reason})", "a .npy file, or text with commas") from error
+
+
+def network(activation: str, widths: tuple[int, ...], C_b: float | None, C_W: float | None) -> "MLP":
+    """The network described: as asked, or critical, or, when that cannot be, with a stated choice."""
+    from .._errors import ArgumentError
+    from ..advice import NotTunableError, tune
+    from ..networks import MLP
+
+    if C_b is not None and C_W is not None:
+        return MLP(activation, widths, C_b, C_W)
+    if C_b is not None or C_W is not None:
+        raise ArgumentError("--C-b, --C-W", "one without the other", "both, or neither for critical initialisation")
+    net = MLP(activation, widths, **_FALLBACK)
+    try:
+        return tune(net)
+    except NotTunableError as error:
+        chosen = ", ".join(f"{name} = {value:g}" for name, value in _FALLBACK.items())
+        print(f"finitewidth: {activation} cannot be tuned ({error.reason}); using {chosen}", file=sys.stderr)
+        return net

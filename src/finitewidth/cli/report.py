@@ -1,0 +1,58 @@
+"""`finitewidth report`: the main job."""
+
+import argparse
+
+from .options import add_hyperparameters, add_inputs, network, parser, read_inputs
+from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
+
+_ABOUT = "Report on a network: criticality, kernel and fluctuations by depth, over a quick simulation"
+_MORE = """\
+The report says whether the activation can be tuned to criticality and with which C_b and C_W; the kernel and
+its fluctuation from network to network in every layer, by theory and measured; what depth over width means for
+the use of theory; and how far theory and networks are apart, in standard errors.
+
+examples:
+  finitewidth report
+  finitewidth report --activation relu --depth 20 --width 256
+  finitewidth report --activation tanh --C-b 0.05 --C-W 1.5     away from criticality
+  finitewidth report --inputs data.csv --html report.html       own inputs; a page with plots
+  finitewidth report --json > report.json                       for machines"""
+
+
+def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command and its options."""
+    command = parser(commands, "report", _ABOUT, _MORE)
+    command.add_argument("--activation", default="gelu", metavar="NAME", help="default: gelu")
+    command.add_argument("--depth", type=int, default=32, metavar="L", help="layers, the output included; default: 32")
+    command.add_argument("--width", type=int, default=512, metavar="n", help="of every hidden layer; default: 512")
+    command.add_argument(
+        "--input-width", type=int, metavar="n_0", help="features of an input; default: 64, or as in --inputs"
+    )
+    add_hyperparameters(command)
+    add_inputs(command, "two generic ones")
+    command.add_argument("--networks", type=int, metavar="M", help="to simulate; default: what a few seconds allow")
+    command.add_argument("--seed", type=int, default=0, metavar="S", help="of the simulation; default: 0")
+    command.add_argument("--html", metavar="FILE", help="write a self-contained page with plots")
+    add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Make the report and show it."""
+    check_writable(html=args.html, json=args.json)
+    from .._validation import as_count
+    from ..report import report
+
+    depth, width = as_count(args.depth, "--depth"), as_count(args.width, "--width")
+    x = None if args.inputs is None else read_inputs(args.inputs)
+    features = args.input_width if args.input_width is not None else (64 if x is None else x.shape[-1])
+    net = network(args.activation, (features, *[width] * (depth - 1), 1), args.C_b, args.C_W)
+    result = report(net, x, networks=args.networks, seed=args.seed)
+    if args.json != STANDARD_OUTPUT:
+        from rich.console import Console
+
+        Console().print(result)
+    if args.html is not None:
+        write(args.html, result.to_html())
+    if args.json is not None:
+        write(args.json, result.to_json())

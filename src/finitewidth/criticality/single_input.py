@@ -1,0 +1,106 @@
+"""Kernel, vertex and mean-metric correction of one input, layer by layer."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import BlowUpError, DomainError
+from .._precision import in_float64
+from .._validation import as_count, as_floats, as_number, is_concrete
+from ..activations import Activation, as_activation
+from .averages import single_input
+from .trust import check_resolved
+
+
+class SingleInputFlow(eqx.Module):
+    r"""Layer $\ell$ at index $\ell-1$, for hidden layers of equal width $n$:
+    $E[z_iz_j] = \delta_{ij}(K + G^{\{1\}}/n)$ and $\mathrm{Cov}(z_i^2, z_j^2) = V/n$ for $i\neq j$.
+
+    `chi_parallel` and `chi_perp` are the susceptibilities at `K`.
+    """
+
+    K: Float[Array, "L *K"]
+    V: Float[Array, "L *K"]
+    G1: Float[Array, "L *K"]
+    chi_parallel: Float[Array, "L *K"]
+    chi_perp: Float[Array, "L *K"]
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def flow_of_one_input(
+    activation: Activation,
+    K1: Float[Array, "*K"],
+    depth: int,
+    C_b: float | Array,
+    C_W: float | Array,
+    c_b1: float | Array = 0.0,
+    c_W1: float | Array = 0.0,
+) -> SingleInputFlow:
+    r"""The recursions PDLT (5.108)-(5.110), with corrections to the hyperparameters, PDLT (5.138)-(5.140):
+
+    $$K' = C_b + C_Wg(K),\qquad V' = \chi_\parallel^2V + C_W^2\big[\langle\sigma^4\rangle_K -
+    \langle\sigma^2\rangle_K^2\big],$$
+    $$G^{\{1\}\prime} = c_b^{\{1\}} + c_W^{\{1\}}g(K) + \chi_\parallel G^{\{1\}} + \tfrac18j(K)\frac V{K^2},
+      \qquad \frac{j}{8K^2} = \tfrac12C_Wg''(K).$$
+    """
+
+    def layer(state: tuple[Array, Array, Array], _: None):
+        K, V, G1 = state
+        at = single_input(activation, K)
+        chi_parallel = C_W * at.dg
+        K_next = C_b + C_W * at.g
+        V_next = chi_parallel**2 * V + C_W**2 * at.v
+        G1_next = c_b1 + c_W1 * at.g + chi_parallel * G1 + C_W * at.ddg * V / 2
+        return (K_next, V_next, G1_next), SingleInputFlow(K, V, G1, chi_parallel, C_W * at.s)
+
+    zero = jnp.zeros_like(K1)
+    return jax.lax.scan(layer, (K1, zero, zero), length=depth)[1]
+
+
+@in_float64
+def single_input_flow(
+    activation: str | Activation | Callable[[Array], Array],
+    K1: Float[Array, "*K"] | float | Any,
+    depth: int,
+    C_b: float,
+    C_W: float,
+    c_b1: float = 0.0,
+    c_W1: float = 0.0,
+) -> SingleInputFlow:
+    r"""$K$, $V$ and $G^{\{1\}}$ of one input from its first-layer kernel, PDLT (5.108)-(5.110), (5.138)-(5.140).
+
+    **Arguments:**
+
+    - `activation`: a name, an `Activation`, or any elementwise JAX callable.
+    - `K1`: the kernel of the first layer, $C_b + C_W|x|^2/n_0$; an array of them flows all at once.
+    - `depth`: the number of layers $L$.
+    - `C_b`, `C_W`: the hyperparameters of every layer.
+    - `c_b1`, `c_W1`: their corrections, $C_{b,W} = c^{\{0\}} + c^{\{1\}}/n$.
+    """
+    sigma = as_activation(activation)
+    first = as_floats(K1, "K1")
+    if is_concrete(first) and not bool((np.asarray(first) > 0).all()):
+        raise DomainError("K1", f"{np.asarray(first).min():g}", "positive kernels")
+    layers = as_count(depth, "depth")
+    parameters = (as_number(C_b, "C_b", low=0.0), as_number(C_W, "C_W", low=0.0))
+    flow = flow_of_one_input(sigma, first, layers, *parameters, as_number(c_b1, "c_b1"), as_number(c_W1, "c_W1"))
+    if is_concrete(flow.K):
+        _check_flow(sigma, flow)
+    return flow
+
+
+def _check_flow(activation: Activation, flow: SingleInputFlow) -> None:
+    finite = np.isfinite(np.asarray(flow.K)) & np.isfinite(np.asarray(flow.V)) & np.isfinite(np.asarray(flow.G1))
+    if not finite.all():
+        layer = int(np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))[0]) + 1
+        raise BlowUpError(f"the kernel or its fluctuations overflow at layer {layer}: choose a smaller C_W or depth")
+    kernels = np.asarray(flow.K)
+    if kernels.min() <= 0:
+        raise DomainError("C_b, C_W", "values at which the kernel vanishes", "C_b > 0 or C_W > 0")
+    check_resolved(activation, jnp.asarray([kernels.min(), kernels.max()]), "K1, C_b, C_W")

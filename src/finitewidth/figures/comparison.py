@@ -1,0 +1,107 @@
+"""Deviations of measurement from theory."""
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from .style import BLUE, GREEN, GREY, ORANGE, two_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LOOKS: dict[str, tuple[str, dict[str, Any]]] = {  # G1 deviates as K does: rings around its points
+    "K": (BLUE, {"marker": ".", "markersize": 4}),
+    "G1": (ORANGE, {"marker": "o", "markersize": 5, "markerfacecolor": "none", "markeredgewidth": 0.6}),
+    "V": (GREEN, {"marker": ".", "markersize": 4}),
+}
+_FAR = 4.0
+_SPREAD = 0.5  # of the distance between layers, over which the entries of a layer are spread
+
+
+class Columns(Protocol):
+    """What is drawn of a comparison: an entry of some quantity in some layer at each index."""
+
+    @property
+    def quantity(self) -> np.ndarray:
+        """Its name."""
+        ...
+
+    @property
+    def layer(self) -> Int[np.ndarray, " R"]:
+        """From one."""
+        ...
+
+    @property
+    def theory(self) -> Float[np.ndarray, " R"]:
+        """What it should be."""
+        ...
+
+    @property
+    def measured(self) -> Float[np.ndarray, " R"]:
+        """What it is."""
+        ...
+
+    @property
+    def standard_error(self) -> Float[np.ndarray, " R"]:
+        """Of what was measured."""
+        ...
+
+    @property
+    def deviation(self) -> Float[np.ndarray, " R"]:
+        """The difference in standard errors."""
+        ...
+
+
+def comparison(table: Columns, axes: "tuple[Axes, Axes] | None" = None) -> "tuple[Axes, Axes]":
+    """Left: measured K and V against theory, with standard errors. Right: deviations by layer, with a band of ±4.
+
+    `G1` is not on the left: it is the shift of K from infinite width, times n, and would be all error bar.
+
+    **Arguments:**
+
+    - `table`: what `compare` returns.
+    """
+    values, deviations = two_axes(axes)
+    for name, (color, style) in _LOOKS.items():
+        of = table.quantity == name
+        if name != "G1":
+            error = table.standard_error[of]
+            values.errorbar(
+                table.theory[of],
+                table.measured[of],
+                error,
+                linestyle="none",
+                marker="o",
+                markersize=3,
+                color=color,
+                label=name,
+            )
+        x = table.layer[of] + _offset(table.layer[of])
+        finite = np.isfinite(table.deviation[of])
+        deviations.plot(x[finite], table.deviation[of][finite], linestyle="none", color=color, label=name, **style)
+    shown = table.quantity != "G1"
+    _diagonal(values, np.concatenate([table.theory[shown], table.measured[shown]]))
+    deviations.axhspan(-_FAR, _FAR, color=GREY, alpha=0.15, linewidth=0)
+    deviations.axhline(0, color=GREY, linewidth=0.8)
+    deviations.set(xlabel=r"layer $\ell$", ylabel="(measured − theory) / standard error", title="Deviations")
+    for panel in (values, deviations):
+        panel.legend()
+    return values, deviations
+
+
+def _offset(layer: np.ndarray) -> np.ndarray:
+    """Entries of one layer side by side around it."""
+    rank = np.arange(len(layer)) - np.searchsorted(layer, layer)
+    count = np.bincount(layer)[layer]
+    return _SPREAD * ((rank + 0.5) / count - 0.5)
+
+
+def _diagonal(axes: "Axes", values: np.ndarray) -> None:
+    """The line of agreement. Quantities differ in magnitude and sign: axes are linear near zero, then logarithmic."""
+    largest = float(np.abs(values).max())
+    reach = [min(0.0, float(values.min())), largest]
+    axes.plot(reach, reach, color=GREY, linewidth=0.8, zorder=0)
+    for scale in (axes.set_xscale, axes.set_yscale):
+        scale("symlog", linthresh=largest / 100)
+    axes.set(xlabel="theory", ylabel="measured", title="Measured against theory")

@@ -1,0 +1,4 @@
+"""What theory and networks say, put into tables and pages for people to read."""
+
+from .compare import Comparison as Comparison, compare as compare
+from .report import Report as Report, report as report

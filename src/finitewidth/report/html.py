@@ -1,0 +1,124 @@
+"""A report as one HTML page that needs nothing but itself: style and pictures are inside, nothing is fetched."""
+
+import io
+import re
+from collections.abc import Callable, Iterable
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from ..figures import STYLE, comparison, flow_by_depth
+from .terminal import with_error
+from .words import advice, agreement, is_recommended, network_line, settings_line, validity_line
+
+if TYPE_CHECKING:
+    from .report import Report
+
+# Matplotlib writes this colour where the page's own text colour should be, light or dark.
+_INK = "#010203"
+
+
+def page(report: "Report") -> str:
+    """The page."""
+    data = report.data
+    exponents = data["criticality"]["exponents"]
+    nu = exponents["nu"] if exponents and data["criticality"]["tuned"] else None
+    content = {
+        "title": f"finitewidth report: {data['network']['activation']} MLP",
+        "network": network_line(data),
+        "advice": advice(data),
+        "validity": validity_line(data),
+        "agreement": agreement(data),
+        "settings": settings_line(data),
+        "label": data["validity"]["label"],
+        "depth_over_width": f"{data['validity']['depth_over_width']:.4g}",
+        "fluctuation": f"{data['validity']['relative_fluctuation']:.4g}",
+        "class": data["criticality"]["class"],
+    }
+    parts = {
+        "points": _points(data["criticality"]),
+        "by_depth": _by_depth(data["layers"]),
+        "farthest": _farthest(report),
+        "flow": _svg("flow", lambda axes: flow_by_depth(report.theory, report.measured, axes, nu=nu)),
+        "deviations": _svg("deviations", lambda axes: comparison(report.comparison, axes)),
+    }
+    template = Template(files("finitewidth.report").joinpath("page.html").read_text("utf-8"))
+    return template.substitute({name: escape(text) for name, text in content.items()} | parts)
+
+
+def _svg(name: str, draw: Callable[[Any], object]) -> str:
+    """A drawing with the page's text colour and font."""
+    from matplotlib import pyplot, rc_context
+
+    inked = "text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"
+    style: dict[Any, Any] = STYLE | dict.fromkeys(inked, _INK) | {"svg.fonttype": "none", "svg.hashsalt": name}
+    with rc_context(style):
+        figure, axes = pyplot.subplots(1, 2, figsize=(10, 3.7))
+        try:
+            draw(axes)
+            sink = io.StringIO()
+            figure.savefig(
+                sink, format="svg", transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
+            )
+        finally:
+            pyplot.close(figure)
+    drawing = sink.getvalue()
+    drawing = drawing[drawing.index("<svg") :].replace(_INK, "currentColor")
+    return re.sub(r' (xmlns(:\w+)?="[^"]*"|width="[^"]*pt"|height="[^"]*pt")', "", drawing, count=4)
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _points(verdict: dict[str, Any]) -> str:
+    rows = [
+        (
+            f"{point['C_b']:.10g}",
+            f"{point['C_W']:.10g}",
+            "any" if point["K_star"] is None else f"{point['K_star']:.10g}",
+            point["stability"],
+            "recommended" if is_recommended(point, verdict) else "",
+        )
+        for point in verdict["critical_points"]
+    ]
+    return _table(("C_b", "C_W", "K*", "kernels near K*", ""), rows) if rows else ""
+
+
+def _by_depth(layers: dict[str, Any]) -> str:
+    """Every layer, for the first input."""
+    measured = layers["measured"]
+
+    def found(name: str, i: int) -> str:
+        return with_error(measured[name]["mean"][i][0], measured[name]["standard_error"][i][0])
+
+    rows = [
+        (
+            str(layer),
+            f"{layers['K'][i][0]:.6g}",
+            f"{layers['G'][i][0]:.6g}",
+            found("K", i),
+            f"{layers['V'][i][0]:.6g}",
+            found("V", i),
+            f"{layers['relative_fluctuation'][i][0]:.4g}",
+        )
+        for i, layer in enumerate(layers["layer"])
+    ]
+    return _table(("layer", "K", "G = K + G1/n", "measured", "V", "measured", "V/(nK²)"), rows)
+
+
+def _farthest(report: "Report") -> str:
+    rows = [
+        (
+            row.component,
+            str(row.layer),
+            f"{row.theory:.6g}",
+            with_error(row.measured, row.standard_error),
+            f"{row.deviation:+.2f}",
+        )
+        for row in report.comparison.farthest(5)
+    ]
+    return _table(("entry", "layer", "theory", "measured", "deviation"), rows)

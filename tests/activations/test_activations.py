@@ -1,0 +1,127 @@
+"""Every activation by the same measures: derivatives, Taylor coefficients, kinks, closed forms."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import finitewidth as fw
+from finitewidth.activations import ACTIVATIONS, as_activation
+from finitewidth.gaussian.line import line_average
+from finitewidth.gaussian.pairs import square_average
+from references import vectorised
+
+ALL = sorted(set(ACTIVATIONS) - {"silu"})
+
+TAYLOR = {  # sigma_0..sigma_5, table 3.4 of the sheet on chapter 5
+    "linear": (0, 1, 0, 0, 0, 0),
+    "tanh": (0, 1, 0, -2, 0, 16),
+    "sin": (0, 1, 0, -1, 0, 1),
+    "erf": np.array((0, 1, 0, -2, 0, 12)) * 2 / np.sqrt(np.pi),
+    "arctan": (0, 1, 0, -2, 0, 24),
+    "sigmoid": (1 / 2, 1 / 4, 0, -1 / 8, 0, 1 / 4),
+    "centered_sigmoid": (0, 1 / 4, 0, -1 / 8, 0, 1 / 4),
+    "softplus": (np.log(2), 1 / 2, 1 / 4, 0, -1 / 8, 0),
+    "swish": (0, 1 / 2, 1 / 2, 0, -1 / 2, 0),
+    "gelu": (0, 1 / 2, np.sqrt(2 / np.pi), 0, -2 * np.sqrt(2 / np.pi), 0),
+    "exp": (1, 1, 1, 1, 1, 1),
+    "expm1": (0, 1, 1, 1, 1, 1),
+    "z^2": (0, 0, 2, 0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_values(name):
+    """PDLT (2.9)-(2.18): against NumPy on a grid that avoids the kinks."""
+    z = np.linspace(-4.05, 4.0, 62)
+    np.testing.assert_allclose(ACTIVATIONS[name](jnp.asarray(z)), vectorised(name)(z), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_derivatives_against_differences(name, order):
+    """Each derivative against central differences of the one before, away from the kinks."""
+    activation = ACTIVATIONS[name]
+    z = jnp.asarray([-2.3, -0.7, 0.4, 1.9])
+    lower, step = activation.derivative(order - 1), 1e-3
+    difference = (lower(z - 2 * step) - 8 * lower(z - step) + 8 * lower(z + step) - lower(z + 2 * step)) / (12 * step)
+    np.testing.assert_allclose(activation.derivative(order)(z), difference, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", TAYLOR)
+def test_taylor_coefficients(name):
+    """PDLT (5.80): derivatives at zero."""
+    np.testing.assert_allclose(ACTIVATIONS[name].taylor(5), TAYLOR[name], rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["relu", "softsign", "perceptron"])
+def test_no_taylor_series_at_a_kink(name):
+    """A clear error instead of one side's derivatives."""
+    with pytest.raises(fw.DomainError, match="kink at zero"):
+        ACTIVATIONS[name].taylor()
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if ACTIVATIONS[n].closed_square(jnp.ones(())) is not None])
+@pytest.mark.parametrize("K", [1e-3, 0.7, 4.0])
+def test_closed_squares(name, K):
+    """PDLT (5.5): the closed form of g(K) against quadrature."""
+    activation = ACTIVATIONS[name]
+    numeric = line_average(lambda z: activation(z) ** 2, jnp.asarray(K), activation.kinks)
+    np.testing.assert_allclose(square_average(activation, jnp.asarray(K)), numeric, rtol=1e-11)
+
+
+def test_scale_invariance_only_where_it_should_be():
+    """sigma(c z) = c sigma(z) holds for the two-slope family and for nothing else."""
+    z = jnp.asarray([-1.3, 0.2, 2.1])
+    for name in ALL:
+        activation = ACTIVATIONS[name]
+        invariant = np.allclose(activation(3 * z), 3 * activation(z), rtol=1e-12)
+        assert invariant == (name in ("linear", "relu", "leaky_relu", "abs")), name
+
+
+def test_any_callable_is_an_activation():
+    """A callable, a jitted callable and an Activation with kinks; equal parameters make equal activations."""
+    assert as_activation(jnp.tanh).name == "tanh"
+    assert as_activation(jax.jit(jnp.sin))(jnp.zeros(2)).shape == (2,)
+    hard = fw.Activation(lambda z: jnp.clip(z, -1, 1), (-1.0, 1.0), name="hard_tanh")
+    assert as_activation(hard) is hard
+    assert fw.leaky_relu(0.2) == fw.leaky_relu(0.2)
+    assert fw.leaky_relu(0.2) != fw.leaky_relu(0.3)
+    assert hash(fw.monomial(4)) == hash(fw.monomial(4))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("thanh", "did you mean 'tanh'"),
+        (3.0, "a name, an Activation or an elementwise"),
+        (lambda z: float(z[0]), "cannot trace"),
+        (lambda z: np.tanh(z), "cannot trace"),
+        (lambda z: jnp.sum(z), "keeping the shape"),
+        (lambda z: z / jnp.linalg.norm(z), "depends on the other entries"),
+        (lambda z: jnp.log(z), "NaN or infinite"),
+        (lambda z: z > 0, "real floating-point"),
+        (lambda z: z * 1j, "real floating-point"),
+    ],
+)
+def test_bad_activations_are_refused(bad, message):
+    """Unknown names suggest the nearest; callables that are not elementwise, real and traceable are named as such."""
+    with pytest.raises(ValueError, match=message):
+        fw.MLP(bad, (2, 3, 1))
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: fw.scale_invariant(0.0, 0.0), "a_plus"),
+        (lambda: fw.scale_invariant(float("nan"), 1.0), "a_plus"),
+        (lambda: fw.leaky_relu("steep"), "a_minus"),
+        (lambda: fw.monomial(0), "power"),
+        (lambda: fw.monomial(1.5), "power"),
+        (lambda: fw.exponential(float("inf")), "rate"),
+    ],
+)
+def test_bad_parameters_are_refused(call, argument):
+    """Parameters out of range."""
+    with pytest.raises(fw.ArgumentError, match=argument):
+        call()

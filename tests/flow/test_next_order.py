@@ -1,0 +1,61 @@
+"""The six-point vertex and the second corrections against exact linear networks and measured ones."""
+
+import numpy as np
+import pytest
+
+import finitewidth as fw
+from finitewidth.flow import flow
+from finitewidth.networks import MLP
+
+
+def test_linear_expansion():
+    """PDLT (3.25), (3.43): v1 + v2 and u of a deep linear network, exact to rounding."""
+    n, depth = 50, 6
+    theory = flow(MLP("linear", (1, *[n] * (depth - 1), 1)), [[1.0]], through="next")
+    layers = np.arange(depth)
+    second = 2 * layers / n + 2 * layers * (layers - 1) / n**2
+    np.testing.assert_allclose(theory.vertex[:, 0, 0] + theory.vertex_next[:, 0, 0], second, rtol=1e-10, atol=1e-14)
+    third = (8 * layers + 12 * layers * (layers - 1)) / n**2
+    np.testing.assert_allclose(theory.six_point[:, 0, 0, 0], third, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(theory.G2, 0, atol=1e-9)
+
+
+def test_second_layer_is_the_third_cumulant_of_one_neuron():
+    """PDLT (4.59): GELU with one input, against one-dimensional quadrature."""
+    K, C_W, n = 1.3, 1.9, 24
+    u = np.linspace(-12, 12, 4001)
+    w = np.exp(-(u**2) / 2) * (u[1] - u[0]) / np.sqrt(2 * np.pi)
+    from references import vectorised
+
+    s = vectorised("gelu")(np.sqrt(K) * u) ** 2
+    expected = C_W**3 * w @ (s - w @ s) ** 3
+    theory = flow(MLP("gelu", (1, n, n, 1), C_W=C_W), kernel=[[K]], through="next")
+    np.testing.assert_allclose(theory.U[1, 0, 0, 0], expected, rtol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "C_W", "C_b"), [("tanh", 1.5, 0.1), ("gelu", 1.98, 0.17)])
+def test_measured_vertex_needs_the_second_correction(name, C_W, C_b):
+    """Networks of small width deviate from V alone and agree with V + V1/n: PDLT (4.105)."""
+    net = MLP(name, (2, 24, 20, 28, 1), C_b=C_b, C_W=C_W)
+    x = np.array([[1.0, 0.4], [0.2, 1.1]])
+    theory = flow(net, x, through="next")
+    measured = fw.simulate(net, x, networks=400_000, seed=7)
+    n = theory.previous_widths[:, None, None, None, None]
+    leading, corrected = theory.V, theory.V + theory.V1 / n
+    for layer in (2, 3):
+        error = measured.V.standard_error[layer]
+        alone = np.abs(measured.V.mean - leading)[layer] / error
+        both = np.abs(measured.V.mean - corrected)[layer] / error
+        assert alone.max() > 6  # the run is precise enough to see the correction
+        assert both.max() < max(4.0, 0.35 * alone.max())
+    mean = theory.G + theory.G2 / theory.previous_widths[:, None, None] ** 2
+    assert (np.abs(measured.K.mean - mean)[1:] <= 4.5 * measured.K.standard_error[1:]).all()
+
+
+def test_refuses_kinks_and_many_samples():
+    """Clear errors where the next order is not available."""
+    with pytest.raises(fw.DomainError, match="smooth"):
+        flow(MLP("relu", (2, 8, 1)), [[1.0, 2.0]], through="next")
+    with pytest.raises(fw.DomainError, match="at most"):
+        flow(MLP("tanh", (2, 8, 1)), np.random.default_rng(0).normal(size=(5, 2)), through="next")

@@ -1,0 +1,108 @@
+"""Averages by brute force in extended precision or with dense grids: slow, simple, and independent of the library."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+
+REFERENCES = {
+    "linear": lambda z: z,
+    "relu": lambda z: z if z > 0 else 0 * z,
+    "leaky_relu": lambda z: z if z > 0 else z / 100,
+    "abs": abs,
+    "perceptron": lambda z: mpmath.mpf(z >= 0),
+    "sigmoid": lambda z: 1 / (1 + mpmath.exp(-z)),
+    "centered_sigmoid": lambda z: mpmath.tanh(z / 2) / 2,
+    "tanh": mpmath.tanh,
+    "sin": mpmath.sin,
+    "softplus": lambda z: mpmath.log1p(mpmath.exp(-abs(z))) + max(z, 0),
+    "centered_softplus": lambda z: mpmath.log1p(mpmath.exp(-abs(z))) + max(z, 0) - mpmath.log(2),
+    "swish": lambda z: z / (1 + mpmath.exp(-z)),
+    "gelu": lambda z: z * mpmath.ncdf(z),
+    "erf": mpmath.erf,
+    "arctan": mpmath.atan,
+    "softsign": lambda z: z / (1 + abs(z)),
+    "z^2": lambda z: z**2,
+    "z^3": lambda z: z**3,
+    "exp": mpmath.exp,
+    "expm1": mpmath.expm1,
+}
+
+_VECTORISED = {
+    "linear": lambda z: z,
+    "relu": lambda z: np.maximum(z, 0),
+    "leaky_relu": lambda z: np.where(z > 0, z, z / 100),
+    "abs": np.abs,
+    "perceptron": lambda z: (z >= 0) * 1.0,
+    "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
+    "centered_sigmoid": lambda z: np.tanh(z / 2) / 2,
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "softplus": lambda z: np.logaddexp(0, z),
+    "centered_softplus": lambda z: np.logaddexp(0, z) - math.log(2),
+    "swish": lambda z: z / (1 + np.exp(-z)),
+    "arctan": np.arctan,
+    "softsign": lambda z: z / (1 + np.abs(z)),
+    "z^2": lambda z: z**2,
+    "z^3": lambda z: z**3,
+    "exp": np.exp,
+    "expm1": np.expm1,
+}
+
+
+def vectorised(name):
+    """A NumPy version of a built-in activation."""
+    if name in ("gelu", "erf"):
+        from scipy.special import erf, ndtr
+
+        return erf if name == "erf" else (lambda z: z * ndtr(z))
+    return _VECTORISED[name]
+
+
+def _panels(edges, nodes):
+    x, w = leggauss(nodes)
+    middles, halves = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
+    return (middles[:, None] + halves[:, None] * x).ravel(), (halves[:, None] * w).ravel()
+
+
+def polar_rule(rho, radial=240, angular=24, reach=14.0):
+    r"""Nodes (z_a, z_b) for unit variances and correlation rho, in polar coordinates with sector edges at both zeros."""
+    psi = math.acos(max(-1.0, min(1.0, rho)))
+    zeros = np.array([math.pi / 2, -math.pi / 2, psi + math.pi / 2, psi - math.pi / 2]) % (2 * math.pi)
+    sectors = np.unique(np.concatenate([[0.0], np.sort(zeros), [2 * math.pi]]))
+    # Graded towards the edges: functions that turn on a scale far below a deviation turn near the zeros.
+    grading = np.concatenate([[0.0], 2.0 ** np.arange(-12, -0.5), 1 - 2.0 ** np.arange(-2, -12.5, -1), [1.0]])
+    edges = np.unique(np.concatenate([a + (b - a) * grading for a, b in itertools.pairwise(sectors)]))
+    theta, weight_theta = _panels(edges, angular)
+    r, weight_r = _panels(np.concatenate([[0.0], np.geomspace(1e-3, reach, radial // 12)]), 12)
+    weights = (weight_theta[:, None] * weight_r * r * np.exp(-(r**2) / 2) / (2 * math.pi)).ravel()
+    z_a = (np.cos(theta)[:, None] * r).ravel()
+    z_b = (np.cos(theta - psi)[:, None] * r).ravel()
+    return z_a, z_b, weights
+
+
+def exact_pair(function, K, rho):
+    """<f(z_a) f(z_b)> with variances K, of a built-in's name or a NumPy callable: polar, or mpmath at |rho| = 1."""
+    if function in ("exp", "expm1"):
+        return _exponential_pair(function, K, rho)
+    if abs(rho) < 1:
+        z_a, z_b, weights = polar_rule(rho)
+        f = function if callable(function) else vectorised(function)
+        return float(weights @ (f(math.sqrt(K) * z_a) * f(math.sqrt(K) * z_b)))
+    f = REFERENCES[function]
+    with mpmath.workdps(20):
+        K = mpmath.mpf(K)
+        reach = 16 * mpmath.sqrt(K)
+
+        def density(z):
+            return mpmath.exp(-z * z / (2 * K)) / mpmath.sqrt(2 * mpmath.pi * K)
+
+        points = sorted({-reach, -1, 0, 1, reach, *(s * mpmath.sqrt(K) for s in (-3, 3, 6, 12))})
+        return float(mpmath.quad(lambda z: f(z) * f(rho * z) * density(z), [p for p in points if abs(p) <= reach]))
+
+
+def _exponential_pair(name, K, rho):
+    whole = math.exp(K * (1 + rho))
+    return whole if name == "exp" else whole - 2 * math.exp(K / 2) + 1

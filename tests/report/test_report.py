@@ -1,0 +1,272 @@
+"""A report says what flow, simulate and criticality say, on every one of its faces."""
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from finitewidth import ArgumentError, ShapeError
+from finitewidth.advice import tune
+from finitewidth.criticality import criticality
+from finitewidth.ensembles import simulate
+from finitewidth.flow import flow
+from finitewidth.networks import MLP
+from finitewidth.report import report
+from finitewidth.report.inputs import best_mean_square, generic_inputs, quick
+from finitewidth.report.plain import plain
+from finitewidth.report.terminal import chosen_layers, with_error
+from finitewidth.report.validity import regime
+from finitewidth.report.words import advice
+
+NET = MLP("tanh", (4, 24, 16, 1))
+SETTINGS = {"networks": 200, "seed": 5}
+
+
+@pytest.fixture(scope="module")
+def made():
+    return report(tune(NET), **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def untuned():
+    return report(NET.replace(C_b=0.05, C_W=1.5), x=np.eye(4)[:2] + 0.5, **SETTINGS)
+
+
+def test_numbers_are_those_of_the_flow(made):
+    """PDLT (4.118), (4.119), (4.115): the report's columns are the flow's own, to the last digit."""
+    x, _ = generic_inputs(4, 1.0)
+    theory = flow(tune(NET), x)
+    layers = json.loads(made.to_json())["layers"]
+    assert layers["layer"] == [1, 2, 3]
+    for i in range(3):
+        for a in range(2):
+            assert layers["K"][i][a] == theory.K[i, a, a]
+            assert layers["G"][i][a] == theory.G[i, a, a]
+            assert layers["G1"][i][a] == theory.G1[i, a, a]
+            assert layers["V"][i][a] == theory.V[i, a, a, a, a]
+            assert layers["relative_fluctuation"][i][a] == theory.relative_fluctuation[i, a]
+            cosine = theory.K[i, 0, a] / math.sqrt(theory.K[i, 0, 0] * theory.K[i, a, a])
+            assert layers["correlation"][i][a] == pytest.approx(cosine, rel=1e-14)
+
+
+def test_measured_numbers_are_those_of_the_simulation(made):
+    x, _ = generic_inputs(4, 1.0)
+    measured = simulate(tune(NET), x, networks=200, seed=5)
+    layers = json.loads(made.to_json())["layers"]
+    for i in range(3):
+        assert layers["measured"]["K"]["mean"][i][1] == measured.K.mean[i, 1, 1]
+        assert layers["measured"]["V"]["standard_error"][i][0] == measured.V.standard_error[i, 0, 0, 0, 0]
+    relative = layers["measured"]["relative_fluctuation"]["mean"][2][0]
+    assert relative == pytest.approx(measured.V.mean[2, 0, 0, 0, 0] / (16 * layers["K"][2][0] ** 2), rel=1e-14)
+
+
+def test_meta_says_what_made_it(made):
+    meta = json.loads(made.to_json())["meta"]
+    assert (meta["seed"], meta["networks"], meta["method"]) == (5, 200, "chain")
+    assert set(meta["versions"]) == {"finitewidth", "jax", "numpy", "python"}
+    assert meta["inputs"] == "two generic ones, mean square 1, correlation 0.5"
+
+
+def test_criticality_of_a_tuned_network(made):
+    """PDLT (5.90): tanh is critical at (0, 1) with K* = 0."""
+    verdict = made.data["criticality"]
+    assert verdict["tunable"]
+    assert verdict["tuned"]
+    assert verdict["class"] == "K*=0"
+    point = verdict["recommended"]
+    assert (point["C_b"], point["C_W"], point["K_star"], point["mean_square"]) == (0, pytest.approx(1), 0, 1)
+    assert verdict["exponents"]["nu"] == pytest.approx(2 / 3)
+    assert "initialised at the recommended point" in str(made).replace("\n", " ").replace("  ", " ")
+
+
+def test_criticality_of_an_untuned_network(untuned):
+    verdict = untuned.data["criticality"]
+    assert verdict["tunable"]
+    assert not verdict["tuned"]
+    assert "not critical: C_b = 0, C_W = 1 would be" in advice(untuned.data)
+    assert untuned.data["meta"]["inputs"] == "given"
+    first = untuned.data["layers"]["K"][0][0]
+    assert first == pytest.approx(0.05 + 1.5 * (1.5**2 + 3 * 0.25) / 4)
+
+
+def test_validity_is_that_of_the_largest_fluctuation(made):
+    validity = made.data["validity"]
+    assert validity["depth_over_width"] == pytest.approx(1 / 24 + 1 / 16)
+    largest = max(max(row) for row in made.data["layers"]["relative_fluctuation"])
+    assert validity["relative_fluctuation"] == largest
+    assert validity["relative_spread"] == pytest.approx(math.sqrt(largest))
+    assert validity["label"] == regime(largest).label
+
+
+@pytest.mark.parametrize(
+    ("fluctuation", "label"),
+    [
+        (0.0, "nearly infinite width"),
+        (0.02, "effectively deep"),
+        (0.1, "strained"),
+        (0.7, "strongly coupled"),
+        (50.0, "strongly coupled"),
+        (math.inf, "strongly coupled"),
+    ],
+)
+def test_regimes(fluctuation, label):
+    """PDLT (0.14): what is left out is smaller by the relative fluctuation."""
+    assert regime(fluctuation).label == label
+
+
+def test_agreement_is_that_of_the_comparison(made):
+    found = made.data["agreement"]
+    assert found["entries"] == len(made.comparison)
+    assert found["worst"]["deviation"] == made.comparison.worst.deviation
+    assert len(found["summary"]) == 9
+
+
+def test_text_fits_a_terminal(made):
+    lines = str(made).splitlines()
+    assert max(map(len, lines)) <= 88
+    text = "\n".join(lines)
+    for section in ("Criticality", "Kernel and fluctuation by depth", "Depth over width", "Theory against networks"):
+        assert section in text
+    assert f"{made.data['layers']['G'][2][0]:.5g}" in text
+    assert "24, 16, 1" in text
+
+
+class Page(HTMLParser):
+    """Collects what matters of a page, and checks that tags are closed in order."""
+
+    VOID = frozenset({"meta", "br", "img", "link", "use", "path", "rect"})
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.loaded, self.text, self.tags = [], [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.loaded += [value for name, value in attrs if name in ("src", "href", "xlink:href", "data", "srcset")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_is_whole_and_needs_nothing_else(made):
+    source = made.to_html()
+    page = Page()
+    page.feed(source)
+    page.close()
+    assert page.open == []
+    assert page.tags.count("svg") == 2
+    assert {"script", "link", "iframe", "img"}.isdisjoint(page.tags)
+    assert all(reference.startswith("#") for reference in page.loaded)
+    assert not re.search(r"https?:|url\((?!#)|@import", source)
+    assert "prefers-color-scheme: dark" in source
+    assert "#010203" not in source  # every text of a picture has the page's colour
+
+
+def test_the_page_holds_the_numbers(made):
+    page = Page()
+    page.feed(made.to_html())
+    text = " ".join(page.text)
+    for value in made.data["layers"]["V"]:
+        assert f"{value[0]:.6g}" in text
+    assert made.data["validity"]["label"] in text
+    assert f"{made.data['validity']['relative_fluctuation']:.4g}" in text
+    assert "recommended" in text
+
+
+def test_pictures_of_one_page_do_not_share_names(made):
+    source = made.to_html()
+    first, second = (Page() for _ in range(2))
+    pictures = re.findall(r"<svg.*?</svg>", source, re.DOTALL)
+    for page, picture in zip((first, second), pictures, strict=True):
+        page.feed(picture)
+    clips = [
+        {name for name in page.ids if name.startswith(("p", "m")) and name[1:].isalnum()} for page in (first, second)
+    ]
+    drawn = [{name for name in ids if len(name) == 11} for ids in clips]
+    assert drawn[0]
+    assert drawn[0].isdisjoint(drawn[1])
+
+
+def test_bad_arguments():
+    with pytest.raises(ArgumentError, match="`net`: got str"):
+        report("tanh")
+    with pytest.raises(ShapeError, match="`x`: got 3 features"):
+        report(NET, x=np.ones((2, 3)))
+    with pytest.raises(ArgumentError, match="`networks`"):
+        report(NET, networks=1)
+
+
+@pytest.mark.parametrize(("features", "correlation"), [(64, 0.5), (4, 0.5), (3, 1 / 3), (2, 0.0), (1, -1.0)])
+def test_generic_inputs(features, correlation):
+    x, described = generic_inputs(features, 2.0)
+    assert x.shape == (2, features)
+    np.testing.assert_allclose((x**2).mean(axis=1), 2.0)
+    assert x[0] @ x[1] / (x[0] @ x[0]) == pytest.approx(correlation)
+    assert "mean square 2" in described
+
+
+def test_a_half_stable_kernel_starts_at_its_fixed_point():
+    """PDLT (5.71)-(5.72): with this mean square the first kernel is K* itself, GELU's (3+√17)/2."""
+    point = criticality("gelu").point
+    net = tune(MLP("gelu", (8, 4, 1)))
+    x, _ = generic_inputs(8, best_mean_square(point))
+    assert net.first_kernel(x)[0, 0] == pytest.approx((3 + math.sqrt(17)) / 2, rel=1e-9)
+
+
+def test_the_quick_simulation_shrinks_with_the_network():
+    assert quick(MLP("tanh", (2, 10_000, 10_000, 1))) == 500
+    assert quick(MLP("tanh", (2, 10, 1))) == 20_000
+    assert quick(MLP("tanh", (2, 10**7, 1))) == 100
+
+
+def test_advice_when_nothing_can_be_tuned(made):
+    verdict = {**made.data["criticality"], "class": "none", "recommended": None, "tuned": False, "reason": "too flat"}
+    text = advice({**made.data, "criticality": verdict})
+    assert "too flat" in text
+    assert "cannot be tuned" in text
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "text"),
+    [
+        (0.42134, 0.0012, "0.4213(12)"),
+        (12345.6, 160.0, "12350(160)"),
+        (-3.2, 0.5, "-3.20(50)"),
+        (0.25, 0.0, "0.25"),
+        (1.0, 0.0999, "1.00(10)"),
+    ],
+)
+def test_numbers_with_errors(mean, error, text):
+    assert with_error(mean, error) == text
+
+
+def test_layers_shown():
+    assert chosen_layers(5) == [0, 1, 2, 3, 4]
+    assert chosen_layers(100)[0] == 0
+    assert chosen_layers(100)[-1] == 99
+    assert len(chosen_layers(100)) == 12
+
+
+def test_plain_types():
+    value = {
+        "a": np.arange(2),
+        "b": (np.float64(math.inf), -math.inf),
+        "c": criticality("perceptron").universality_class,
+    }
+    assert plain(value) == {"a": [0, 1], "b": ["inf", "-inf"], "c": "none"}
+    assert type(plain(value)["c"]) is str
