@@ -16,6 +16,7 @@ import finitewidth as fw
 from finitewidth.flow.pairs import pair_index
 from finitewidth.flow.recursion import iterate
 from finitewidth.gaussian.accuracy import pair_rule, product_rule
+from finitewidth.networks import layer_parameters
 from finitewidth.networks.kernel_map import largest_variance
 from timing import best, exponent, table, timed
 
@@ -26,7 +27,7 @@ def finer(net: fw.MLP, x: np.ndarray) -> np.ndarray:
         K1 = net.first_kernel(x)
         pairs, largest = pair_index(len(x)), 2 * largest_variance(net, K1)
         rules = pair_rule(net.activation, largest, 4), product_rule(net.activation, largest)
-        return np.asarray(iterate(net, pairs.pack(K1), pairs, *rules)[1])
+        return np.asarray(iterate(net.activation, layer_parameters(net), pairs.pack(K1), pairs, *rules)[1])
 
 
 def main() -> None:

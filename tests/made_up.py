@@ -1,10 +1,13 @@
 """A theory and a measurement made up by hand, so that every deviation is known."""
 
+import matplotlib as mpl
 import numpy as np
 
 from finitewidth.ensembles import MeasuredFlow, Measurement
 from finitewidth.flow import Flow
 from finitewidth.networks import MLP
+
+mpl.use("Agg")  # whoever compares or draws made-up results does so without a screen
 
 ERRORS = {"K": 0.01, "G1": 0.1, "V": 0.05}
 

@@ -17,7 +17,8 @@ FLOORS = [
     {"criticality"},
     {"learning", "information"},
     {"advice"},
-    {"figures", "report"},
+    {"figures"},
+    {"report"},
     {"cli", "app", "torch"},
 ]
 FLOOR = {room: height for height, floor in enumerate(FLOORS) for room in floor}

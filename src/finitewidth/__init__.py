@@ -46,7 +46,7 @@ from .flow import (
     flow as flow,
 )
 from .gaussian import gaussian_expectation as gaussian_expectation
-from .networks import MLP as MLP
+from .networks import MLP as MLP, kernel as kernel
 from .report import Comparison as Comparison, Report as Report, compare as compare, report as report
 
 __version__ = _version("finitewidth")

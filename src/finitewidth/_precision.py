@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import jax
+import numpy as np
 
 from ._errors import ArgumentError
 
@@ -33,3 +34,10 @@ def in_float64(function: Callable[Parameters, Result]) -> Callable[Parameters, R
             return function(*args, **kwargs)
 
     return wrapped
+
+
+def to_numpy(result: Result) -> Result:
+    """A pytree of results as NumPy arrays, which keep their 64 bits in any mode; untouched if it is being traced."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(result)):
+        return result
+    return jax.tree.map(np.asarray, result)

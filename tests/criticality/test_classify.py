@@ -128,7 +128,7 @@ def test_unstable_at_zero(verdict, name, C_W, coefficients):
     ("activation", "reason"),
     [
         ("sigmoid", "would need C_b = -4 < 0"),
-        ("softplus", "between 0.5906 and 0.9999"),
+        ("softplus", "between 0.5906 and 0.999"),
         (monomial(2), "between 0.6667 and 0.6667"),
         (monomial(5), "between 0.5556 and 0.5556"),
         ("perceptron", "chi_perp is infinite"),
@@ -151,7 +151,7 @@ def test_ratio_tending_to_one_is_not_a_root(verdict):
     """PDLT (5.73): softplus from below, SWISH and GELU from above approach 1 at large kernels without touching it."""
     assert verdict("softplus").critical_points == ()
     assert len(verdict("swish").critical_points) == len(verdict("gelu").critical_points) == 2
-    assert verdict("gelu").searched == pytest.approx((1e-8, 1e8))
+    assert verdict("gelu").searched == pytest.approx((1e-8, 1e6))
 
 
 def kinked(function, kinks, name):

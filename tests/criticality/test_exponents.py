@@ -76,4 +76,4 @@ def test_angle_with_a_corner_at_vanishing_kernel():
     K, psi = (np.asarray(part) for part in jax.jit(lambda: jax.lax.scan(layer, start, length=800)[1])())
     # 1/psi = rho/3 (l + 3/2 log l): the logarithm adds 1.5/600 to the slope
     np.testing.assert_allclose((1 / psi[799] - 1 / psi[399]) / 400, rho / 3 * (1 + 1.5 / 600), rtol=5e-3)
-    np.testing.assert_allclose(np.log(K[399] / K[799]) / np.log(2), 2, rtol=2e-3)
+    np.testing.assert_allclose(np.log(K[399] / K[799]) / np.log(2), 2, rtol=5e-3)  # up to log(l)/l

@@ -1,5 +1,7 @@
 """Passes through a network: the same code on stored and on lazy matrices."""
 
+import subprocess
+import sys
 from functools import partial
 
 import jax
@@ -139,3 +141,36 @@ def test_depth_is_a_scan():
         return len(jax.jit(both).lower(jax.random.key(0), inputs(net)).as_text().splitlines())
 
     assert size(30) == size(10)
+
+
+WIDE = """
+import resource
+import jax
+import jax.numpy as jnp
+jax.config.update("jax_enable_x64", True)
+from finitewidth.ensembles import LazyGaussian
+from finitewidth.ensembles.forward_backward import backward, draw, forward
+from finitewidth.networks import MLP
+
+def megabytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+def both(net, key, x):
+    passed, network = forward(draw(net, key, LazyGaussian), x)
+    gradients, _ = backward(network, passed)
+    return passed.preactivations[-1], [jnp.sum(g**2, axis=-1) for g in gradients.preactivations]
+
+arguments = MLP("tanh", (3, 10**6, 10**6, 10**6, 1), C_b=0.1, C_W=1.5), jax.random.key(0), jnp.eye(3)
+run = jax.jit(both).lower(*arguments).compile()
+before = megabytes()
+output, squares = jax.block_until_ready(run(*arguments))
+assert all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves((output, squares)))
+print(megabytes() - before)
+"""
+
+
+@pytest.mark.slow
+def test_a_network_a_million_wide_fits_a_laptop():
+    """Forward and backward for three samples, three hidden layers: eight terabytes of weights each in 600 megabytes."""
+    result = subprocess.run([sys.executable, "-c", WIDE], capture_output=True, text=True, check=True)
+    assert float(result.stdout) < 600

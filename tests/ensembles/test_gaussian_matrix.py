@@ -64,7 +64,7 @@ def test_all_answers_come_from_one_matrix(questions, seed):
 def test_linear_and_adjoint(kind):
     """W(u1 + u2) = W u1 + W u2, the same answer twice, and v.(W u) = (W^T v).u, asked separately."""
     rng = np.random.default_rng(1)
-    u, v = rng.normal(size=(2, 10_000)), rng.normal(size=(2, 300))
+    u, v = jnp.asarray(rng.normal(size=(2, 10_000))), jnp.asarray(rng.normal(size=(2, 300)))
     matrix = kind(jax.random.key(0), (300, 10_000), 1 / 10_000)
     first, matrix = matrix.times(u)
     left, matrix = matrix.transpose_times(v)

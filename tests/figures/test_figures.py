@@ -1,11 +1,11 @@
 """What is drawn is what was computed."""
 
-import made_up
 import numpy as np
 import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 
+import made_up
 from finitewidth import ArgumentError, ShapeError, figures
 from finitewidth.criticality import criticality, phase_diagram
 from finitewidth.report import compare

@@ -10,7 +10,7 @@ from finitewidth.flow import flow
 from finitewidth.networks import MLP
 from references import vectorised
 
-NAMES = ["tanh", "gelu", "relu", "sin", "swish", "softplus"]
+NAMES = ["tanh", "gelu", "relu", "sin"]
 
 
 def inputs(samples, features=3, seed=0):
@@ -20,7 +20,7 @@ def inputs(samples, features=3, seed=0):
 @pytest.mark.parametrize("name", NAMES)
 def test_first_and_second_layer_are_exact(name):
     """PDLT (4.8), (4.37): no fluctuation at layer 1, no shift of the mean at layer 2."""
-    theory = flow(MLP(name, (3, 10, 20, 1), C_b=0.1, C_W=1.2), inputs(2))
+    theory = flow(MLP(name, (3, 10, 20, 30, 1), C_b=0.1, C_W=1.2), inputs(2))
     assert not theory.V[0].any()
     assert not theory.G1[:2].any()
     np.testing.assert_allclose(theory.K[0], 0.1 + 0.4 * inputs(2) @ inputs(2).T, rtol=1e-14)
@@ -111,7 +111,7 @@ def printed_recursions(name, K, V, G1, C_W, ratio, nodes=161):
     return new_V, ratio * C_W * new_G1
 
 
-@pytest.mark.parametrize("name", ["tanh", "gelu", "swish"])
+@pytest.mark.parametrize("name", ["tanh", "gelu"])
 def test_printed_recursions(name):
     """PDLT (4.115), (4.119): the book's form with raised indices gives the same V and G1."""
     net = MLP(name, (3, 40, 25, 60, 1), C_b=0.1, C_W=1.5)
@@ -141,7 +141,7 @@ def test_differentiable_in_inputs_and_hyperparameters(name):
     weights = np.random.default_rng(4).normal(size=3)
 
     def summary(x, C_W):
-        theory = flow(MLP(name, (3, 20, 20, 1), C_b=0.1, C_W=C_W), x)
+        theory = flow(MLP(name, (3, 20, 20, 20, 1), C_b=0.1, C_W=C_W), x)
         return weights @ jnp.stack([jnp.sum(theory.K[-1]), theory.V[-1, 0, 1, 0, 1], theory.G1[-1, 0, 1]])
 
     gradient = jax.grad(summary, argnums=(0, 1))(x, jnp.asarray(1.4))
@@ -168,7 +168,7 @@ def test_monitor_warns_when_depth_over_width_is_too_large():
 
 def test_correlators_with_neural_indices():
     """PDLT (4.77), (4.116), (4.117): Kronecker deltas in neurons, pairings in samples."""
-    theory = flow(MLP("tanh", (3, 20, 20, 1), C_W=1.2), inputs(2))
+    theory = flow(MLP("tanh", (3, 20, 20, 20, 1), C_W=1.2), inputs(2))
     v, G = theory.v[2], theory.G[2]
     assert fw.connected_correlator(theory, 3, [(0, 0), (0, 1), (1, 0), (1, 1)]) == pytest.approx(v[0, 1, 0, 1])
     same = fw.connected_correlator(theory, 3, [(0, 0), (0, 0), (0, 1), (0, 1)])
@@ -181,7 +181,7 @@ def test_correlators_with_neural_indices():
 
 def test_observables_reduce_to_correlators():
     """PDLT (4.46), (4.64): polynomials of a few neurons give back the correlators."""
-    theory = flow(MLP("gelu", (3, 20, 20, 1), C_W=1.9, C_b=0.1), inputs(2))
+    theory = flow(MLP("gelu", (3, 20, 20, 20, 1), C_W=1.9, C_b=0.1), inputs(2))
     v, K, g1 = theory.v[2], theory.K[2], theory.g1[2]
     product = fw.expectation_to_first_order(theory, 3, lambda z: z[0, 0] * z[0, 1], samples=(0, 1))
     np.testing.assert_allclose(product, K[0, 1] + g1[0, 1], rtol=1e-9)

@@ -9,7 +9,7 @@ import pytest
 from finitewidth.flow import flow
 from finitewidth.flow.recursion import iterate
 from finitewidth.gaussian.hermite import HermiteRule
-from finitewidth.networks import MLP
+from finitewidth.networks import MLP, layer_parameters
 
 KERNEL = [[1.0, 0.3], [0.3, 0.5]]
 
@@ -39,7 +39,14 @@ def test_two_quadratures_agree_where_the_sheet_does_not():
     net = MLP("sigmoid", (3, 40, 30, 50, 1), C_b=0.1, C_W=1.5)
     theory = flow(net, kernel=KERNEL)
     modes = HermiteRule(128, 321)
-    K, vertex, correction = iterate(net, jnp.array([1.0, 0.3, 0.5]), theory.pairs, modes, HermiteRule(96, 161, 10.0))
+    _, vertex, correction = iterate(
+        net.activation,
+        layer_parameters(net),
+        jnp.array([1.0, 0.3, 0.5]),
+        theory.pairs,
+        modes,
+        HermiteRule(96, 161, 10.0),
+    )
     np.testing.assert_allclose(theory.vertex, vertex, rtol=1e-11, atol=1e-16)
     np.testing.assert_allclose(theory.correction, correction, rtol=1e-10, atol=1e-16)
     np.testing.assert_allclose(theory.correction[3, 0] * 50, -0.0023213968842, rtol=1e-10)

@@ -5,12 +5,12 @@ import json
 import math
 
 import equinox as eqx
-import made_up
 import numpy as np
 import pytest
 from matplotlib import pyplot
 from rich.console import Console
 
+import made_up
 from finitewidth import ArgumentError, ShapeError
 from finitewidth.ensembles import simulate
 from finitewidth.flow import Flow, flow

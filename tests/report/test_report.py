@@ -19,7 +19,7 @@ from finitewidth.report.inputs import best_mean_square, generic_inputs, quick
 from finitewidth.report.plain import plain
 from finitewidth.report.terminal import chosen_layers, with_error
 from finitewidth.report.validity import regime
-from finitewidth.report.words import advice
+from finitewidth.report.words import advice, agreement, validity_line
 
 NET = MLP("tanh", (4, 24, 16, 1))
 SETTINGS = {"networks": 200, "seed": 5}
@@ -249,10 +249,20 @@ def test_advice_when_nothing_can_be_tuned(made):
         (-3.2, 0.5, "-3.20(50)"),
         (0.25, 0.0, "0.25"),
         (1.0, 0.0999, "1.00(10)"),
+        (2.5e15, 3e13, "2.500(30)e+15"),
+        (-1.2e-7, 3e-9, "-1.200(30)e-07"),
+        (0.0, 2e9, "0.0(20)e+09"),
     ],
 )
 def test_numbers_with_errors(mean, error, text):
     assert with_error(mean, error) == text
+
+
+def test_a_spread_beyond_the_mean_is_not_given_in_per_cent(made):
+    validity = {**made.data["validity"], "relative_spread": 2.5, "relative_fluctuation": 6.25}
+    data = {**made.data, "validity": validity}
+    assert "2.5 times its mean" in validity_line(data)
+    assert "more than the whole of V" in agreement(data)
 
 
 def test_layers_shown():

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ..gaussian.arcsine import arcsine
+
 PairFormula = Callable[[Array, Array, Array], Array]
 
 # Correlations this close to +-1 are taken as +-1: there the moments that diverge (delta functions on top of one
@@ -41,9 +43,9 @@ def raised(formula: PairFormula, i: int, j: int) -> PairFormula:
     return formula
 
 
-def determinant_root(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
-    r"""$\Delta = \sqrt{K_{aa}K_{bb} - K_{ab}^2}$, clipped at zero."""
-    return jnp.sqrt(jnp.maximum(Kaa * Kbb - Kab**2, 0.0))
+def _sine(rho: Array) -> Array:
+    """The sine of the angle whose cosine is `rho`."""
+    return jnp.sqrt((1.0 - rho) * (1.0 + rho))
 
 
 def coincident(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
@@ -58,14 +60,14 @@ def absolute_value_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> A
     """
     if i < j:
         return absolute_value_pair(j, i, Kbb, Kab, Kaa)
-    delta = determinant_root(Kaa, Kab, Kbb)
-    angle = jnp.arctan2(Kab, delta)  # arcsin(rho), stationary in the rounding of delta
-    if (i, j) == (0, 0):
-        return (delta + Kab * angle) * (2 / math.pi)
+    scale = jnp.sqrt(Kaa * Kbb)
+    rho = jnp.clip(Kab / scale, -1.0, 1.0)
+    if (i, j) == (0, 0):  # a function of rho alone: its rounding error is then not amplified near coincidence
+        return scale * (_sine(rho) + rho * arcsine(rho)) * (2 / math.pi)
     if (i, j) == (1, 1):
-        return angle * (2 / math.pi)
+        return arcsine(rho) * (2 / math.pi)
     if (i, j) == (2, 0):
-        return 2 * delta / (math.pi * Kaa)
+        return scale * _sine(rho) * (2 / math.pi) / Kaa
 
     def delta_functions(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
         """The moment (2, 2): two delta functions of weight 2."""
@@ -85,7 +87,7 @@ def absolute_value_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> A
 def step_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     r"""Moments of the step function: $\tfrac14 + \arcsin(\rho)/2\pi$; derivatives are zero at coincidence."""
     if (i, j) == (0, 0):
-        return 0.25 + jnp.arctan2(Kab, determinant_root(Kaa, Kab, Kbb)) / (2 * math.pi)
+        return 0.25 + arcsine(jnp.clip(Kab / jnp.sqrt(Kaa * Kbb), -1.0, 1.0)) / (2 * math.pi)
     singular = coincident(Kaa, Kab, Kbb)
     away = jnp.where(singular, 0.0, Kab)
 
@@ -97,16 +99,16 @@ def step_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
 
 def erf_pair(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     r"""$\tfrac2\pi\arcsin\frac{2K_{ab}}{\sqrt{(1+2K_{aa})(1+2K_{bb})}}$."""
-    product = (1 + 2 * Kaa) * (1 + 2 * Kbb)
-    return (2 / math.pi) * jnp.arctan2(2 * Kab, jnp.sqrt(product - 4 * Kab**2))
+    return (2 / math.pi) * arcsine(2 * Kab / jnp.sqrt((1 + 2 * Kaa) * (1 + 2 * Kbb)))
 
 
 def gelu_pair(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     r"""$\frac{K_{ab}}4 + \frac{K_{ab}}{2\pi}\arcsin\frac{K_{ab}}{\sqrt{(1+K_{aa})(1+K_{bb})}}
     + \frac{K_{aa}K_{bb} - K_{ab}^2 + K_{ab}^2[1/(1+K_{aa}) + 1/(1+K_{bb})]}{2\pi\sqrt{(1+K_{aa})(1+K_{bb})-K_{ab}^2}}$."""
-    root = jnp.sqrt((1 + Kaa) * (1 + Kbb) - Kab**2)
+    product = (1 + Kaa) * (1 + Kbb)
+    angle = arcsine(Kab / jnp.sqrt(product))
     rational = Kaa * Kbb - Kab**2 + Kab**2 * (1 / (1 + Kaa) + 1 / (1 + Kbb))
-    return Kab / 4 + Kab * jnp.arctan2(Kab, root) / (2 * math.pi) + rational / (2 * math.pi * root)
+    return Kab / 4 + Kab * angle / (2 * math.pi) + rational / (2 * math.pi * jnp.sqrt(product - Kab**2))
 
 
 def monomial_pair(p: int, q: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:

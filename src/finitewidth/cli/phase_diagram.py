@@ -1,6 +1,7 @@
 """`finitewidth phase-diagram`: what deep networks do over a grid of hyperparameters."""
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from .options import parser
@@ -83,18 +84,13 @@ def _points(verdict: "Criticality") -> str:
 
 
 def _draw(diagram: "PhaseDiagram", verdict: "Criticality", path: str) -> None:
-    import sys
-
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
 
     from ..figures import STYLE, phase_diagram
 
-    with pyplot.rc_context(STYLE):
-        figure, axes = pyplot.subplots()
-        phase_diagram(diagram, axes, verdict=verdict)
+    with rc_context(STYLE):
+        figure = Figure(figsize=(6.4, 4.8))
+        phase_diagram(diagram, figure.subplots(), verdict=verdict)
         figure.savefig(path)
-    pyplot.close(figure)
     print(f"written: {path}", file=sys.stderr)

@@ -28,13 +28,8 @@ from .gamma_basis import (
 )
 from .near_coincidence import near_coincidence_average as near_coincidence_average
 from .perturbed_pair import PerturbedPair as PerturbedPair, perturbed_pair_flow as perturbed_pair_flow
-from .phase_diagram import (
-    CriticalLine as CriticalLine,
-    Phase as Phase,
-    PhaseDiagram as PhaseDiagram,
-    phase_diagram as phase_diagram,
-)
+from .phase_diagram import phase_diagram as phase_diagram
+from .phases import CriticalLine as CriticalLine, Phase as Phase, PhaseDiagram as PhaseDiagram
 from .renormalised import renormalised_C_W as renormalised_C_W
-from .scale_invariant import exact_metric_variance as exact_metric_variance
 from .single_input import SingleInputFlow as SingleInputFlow, single_input_flow as single_input_flow
 from .susceptibilities import Susceptibilities as Susceptibilities, susceptibilities as susceptibilities

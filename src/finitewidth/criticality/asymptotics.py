@@ -22,7 +22,7 @@ from .half_stable import half_stable
 from .single_input import flow_of_one_input
 from .trust import has_jump
 
-_REFERENCE_DEPTH = 20_000  # where the constants that carry the initial data are read off
+_REFERENCES = (10_000, 20_000)  # layers at which the constants that carry the initial data are read off
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ def _zero_kernel_smooth(
     a1, a2, b1 = float(verdict.a1 or 0), float(verdict.a2 or 0), float(verdict.b1 or 0)
     if abs(a2 - a1**2) < 1e-9 * a1**2:
         raise DomainError("activation", f"{activation.name!r}, with a2 = a1^2", "one whose kernel has a logarithm")
-    depth = _REFERENCE_DEPTH
-    flow = flow_of_one_input(activation, jnp.asarray(K1), depth, point.C_b, point.C_W)
-    l_0 = float(zero.starting_depth(a1, a2, depth, flow.K[-1]))
-    parallel = _amplitude(flow.chi_parallel, zero.parallel(a1, a2, l_0, jnp.asarray(float(depth))))
-    perp = _amplitude(flow.chi_perp, zero.perp(a1, a2, b1, l_0, jnp.asarray(float(depth))))
+    flow = flow_of_one_input(activation, jnp.asarray(K1), _REFERENCES[1], point.C_b, point.C_W)
+    at = jnp.asarray(_REFERENCES, dtype=float)
+    l_0 = float(jnp.exp(_limit(jnp.log(zero.starting_depth(a1, a2, at, flow.K[jnp.asarray(_REFERENCES) - 1])))))
+    parallel = _amplitude(flow.chi_parallel, zero.parallel(a1, a2, l_0, at))
+    perp = _amplitude(flow.chi_perp, zero.perp(a1, a2, b1, l_0, at))
     return Asymptotics(
         UniversalityClass.ZERO,
         layer,
@@ -118,9 +118,15 @@ def _zero_kernel_smooth(
     )
 
 
+def _limit(at_references: Array) -> Array:
+    r"""A constant known up to $O(1/\ell)$ at two depths, one twice the other, extrapolated to infinite depth."""
+    return 2 * at_references[1] - at_references[0]
+
+
 def _amplitude(chi: Array, shape: Array) -> Array:
-    """The constant in front of `shape` at the reference depth, from the product of susceptibilities down to it."""
-    return jnp.exp(jnp.sum(jnp.log(chi[:-1]))) / shape
+    """The constant in front of `shape`, from the products of susceptibilities down to the reference depths."""
+    products = jnp.exp(jnp.cumsum(jnp.log(chi)))[jnp.asarray(_REFERENCES) - 2]
+    return _limit(products / shape)
 
 
 def _zero_kernel(
@@ -131,10 +137,10 @@ def _zero_kernel(
     exponents, power = verdict.exponents, point.order - 1
     if exponents is None or math.isinf(power):
         raise DomainError("activation", f"{activation.name!r}: {verdict.reason}", "a kernel that falls as a power")
-    flow = flow_of_one_input(activation, jnp.asarray(K1), _REFERENCE_DEPTH, point.C_b, point.C_W)
+    flow = flow_of_one_input(activation, jnp.asarray(K1), _REFERENCES[1], point.C_b, point.C_W)
 
     def power_law(chi: Array, p: float) -> Array:
-        return _amplitude(chi, jnp.asarray(_REFERENCE_DEPTH**-p)) * layer**-p
+        return _amplitude(chi, jnp.asarray(_REFERENCES, dtype=float) ** -p) * layer**-p
 
     K = (power * -point.a1_tilde * layer) ** (-1 / power)
     analytic = not has_jump(activation, 1) and math.isfinite(exponents.p_perp)

@@ -1,11 +1,13 @@
 """Fixed points of the single-input kernel and what the kernel does near them."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Array
 
+from .._errors import ValidityWarning
 from .._precision import in_float64
 from .._validation import as_number
 from ..activations import Activation, as_activation
@@ -35,7 +37,7 @@ def fixed_points(
     r"""All fixed points $K^\star = C_b + C_W\,g(K^\star)$ by increasing $K^\star$, PDLT (5.7)-(5.11).
 
     A fixed point is stable when $|\chi_\parallel(K^\star)| < 1$. Searched: $K = 0$ and, if the averages of the
-    activation can be resolved there, $10^{-8} \le K \le 10^8$.
+    activation can be resolved there, $10^{-8} \le K \le 10^6$.
     """
     sigma = as_activation(activation)
     check_continuous(sigma)
@@ -44,9 +46,18 @@ def fixed_points(
     table = kernel_table(sigma)
     if every_kernel_is_fixed(table, bias, weight)[0, 0]:
         return (FixedPoint(None, 1.0, 1.0, Stability.NEUTRAL),)
+    if not table.reaches_top and bias[0] + weight[0] * table.at.g[-1] > table.K[-1]:
+        warnings.warn(_not_searched(table), ValidityWarning, stacklevel=3)
     roots = find_roots(table, bias, weight)
     points = [_positive(table, weight[0], roots, i) for i in np.argsort(roots.K)]
     return tuple(_zero(table, bias[0], weight[0]) + points)
+
+
+def _not_searched(table: KernelTable) -> str:
+    return (
+        f"the kernel leaves the range in which averages of {table.activation.name!r} can be resolved: "
+        f"fixed points above K = {table.K[-1]:.3g} were not searched"
+    )
 
 
 def every_kernel_is_fixed(table: KernelTable, C_b: np.ndarray, C_W: np.ndarray) -> np.ndarray:
@@ -78,13 +89,16 @@ def _zero(table: KernelTable, C_b: float, C_W: float) -> list[FixedPoint]:
 def _positive(table: KernelTable, C_W: float, roots: Roots, index: int) -> FixedPoint:
     K = float(roots.K[index])
     at = table.averages(np.array([K]))
-    chi_parallel = float(C_W * at.dg[0])
-    stability = stability_of(chi_parallel, roots.below[index], roots.above[index])
-    return FixedPoint(K, chi_parallel, float(C_W * at.s[0]), stability)
+    stability = stability_of(roots.below[index], roots.above[index])
+    return FixedPoint(K, float(C_W * at.dg[0]), float(C_W * at.s[0]), stability)
 
 
-def stability_of(chi_parallel: float, below: float, above: float) -> Stability:
-    """From the signs of K' - K on either side: equal signs are half-stable; a slope below -1 overshoots."""
+def stability_of(below: float, above: float) -> Stability:
+    r"""From the signs of $K'-K$ on either side of the fixed point; equal signs are half-stable.
+
+    The kernel cannot overshoot: $Kg'/g \ge -\frac12$ because $g' = \frac1{2K^2}\langle\sigma^2(z^2-K)\rangle$, PDLT (5.50), so
+    $\chi_\parallel \ge -\frac12$ at every fixed point.
+    """
     if below == above:
         return Stability.FROM_BELOW if below > 0 else Stability.FROM_ABOVE
-    return Stability.STABLE if below > 0 and chi_parallel > -1 else Stability.UNSTABLE
+    return Stability.STABLE if below > 0 else Stability.UNSTABLE

@@ -25,6 +25,7 @@ class GammaComponents(eqx.Module):
     K_1: Float[Array, "*batch"]
     K_2: Float[Array, "*batch"]
 
+    @in_float64
     def kernel(self) -> Float[Array, "*batch 2 2"]:
         """The matrix these are the components of."""
         components = jnp.stack([self.K_0, self.K_1, self.K_2], axis=-1)

@@ -31,12 +31,14 @@ class PerturbedPair(eqx.Module):
     deltadelta_K_0: Float[Array, " L"]
 
     @property
+    @in_float64
     def jacobian_norm(self) -> Float[Array, " L"]:
         r"""$\frac1{n_\ell}\sum_iE\big[(\sum_j\partial_jz_i\,\delta x_j)^2\big] = 4\,\delta\delta K_{[2]}$,
         PDLT (5.54)."""
         return 4 * self.deltadelta_K_2
 
     @property
+    @in_float64
     def eigenvalues(self) -> tuple[Float[Array, " L"], Float[Array, " L"]]:
         r"""Of the $2\times2$ kernel, PDLT (5.34): $\lambda_u = 2K_{00} + 2\delta\delta K_{[0]} + \frac{(\delta
         K_{[1]})^2}{2K_{00}}$, $\lambda_w = 2\delta\delta K_{[2]} - \frac{(\delta K_{[1]})^2}{2K_{00}}$."""
@@ -44,6 +46,7 @@ class PerturbedPair(eqx.Module):
         return 2 * self.K_00 + 2 * self.deltadelta_K_0 + shift, 2 * self.deltadelta_K_2 - shift
 
     @property
+    @in_float64
     def eigenvectors(self) -> tuple[Float[Array, "L 2"], Float[Array, "L 2"]]:
         r"""$\hat e^u, \hat e^w$ to second order in $\epsilon = \delta K_{[1]}/2K_{00}$, PDLT (5.33)."""
         e = self.delta_K_1 / (2 * self.K_00)

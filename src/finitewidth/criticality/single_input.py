@@ -96,11 +96,11 @@ def single_input_flow(
 
 
 def _check_flow(activation: Activation, flow: SingleInputFlow) -> None:
-    finite = np.isfinite(np.asarray(flow.K)) & np.isfinite(np.asarray(flow.V)) & np.isfinite(np.asarray(flow.G1))
+    kernels = np.asarray(flow.K)
+    if bool((kernels <= 0).any()):
+        raise DomainError("C_b, C_W", "values at which the kernel becomes zero", "a larger C_b or C_W")
+    finite = np.isfinite(kernels) & np.isfinite(np.asarray(flow.V)) & np.isfinite(np.asarray(flow.G1))
     if not finite.all():
         layer = int(np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))[0]) + 1
         raise BlowUpError(f"the kernel or its fluctuations overflow at layer {layer}: choose a smaller C_W or depth")
-    kernels = np.asarray(flow.K)
-    if kernels.min() <= 0:
-        raise DomainError("C_b, C_W", "values at which the kernel vanishes", "C_b > 0 or C_W > 0")
     check_resolved(activation, jnp.asarray([kernels.min(), kernels.max()]), "K1, C_b, C_W")

@@ -31,6 +31,7 @@ class Susceptibilities(eqx.Module):
     j: Float[Array, "*K"]
 
     @property
+    @in_float64
     def ratio(self) -> Float[Array, "*K"]:
         r"""$\mathcal R = \chi_\perp/\chi_\parallel$, which is 1 at criticality whatever $C_W$ is, PDLT (5.73)."""
         return self.chi_perp / self.chi_parallel

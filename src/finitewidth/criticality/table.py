@@ -14,9 +14,9 @@ from .averages import SingleInput, averages_at
 from .coefficients import Growth, KernelSeries, kernel_series
 from .trust import resolved
 
-LOWEST, HIGHEST = 1e-8, 1e8
+LOWEST, HIGHEST = 1e-8, 1e6
 _PER_DECADE = 64
-_ENTRIES = 16 * _PER_DECADE + 1
+_ENTRIES = 14 * _PER_DECADE + 1
 _ZOOMS = 5  # each narrows the bracket a thousandfold: from one entry of the table to rounding
 _FEWEST_DECADES = 2
 _SERIES_MISMATCH = 1e-9

@@ -37,11 +37,11 @@ def metric_chain(
     key: Key[Array, ""],
     first: Float[Array, "N N"],
     activation: Activation,
-    hidden_widths: Int[Array, " L-1"],
-    C_b: Float[Array, " L-1"],
-    C_W: Float[Array, " L-1"],
+    hidden_widths: Int[Array, " later"],
+    C_b: Float[Array, " later"],
+    C_W: Float[Array, " later"],
     block: int,
-) -> Float[Array, "L-1 N N"]:
+) -> Float[Array, "later N N"]:
     r"""Metrics $\widehat G^{(2)}, \dots, \widehat G^{(L)}$ of one network, PDLT (4.69)-(4.70).
 
     `C_b`, `C_W` are those of layers $2..L$. Neurons are drawn `block` at a time, in as many rounds as a layer's width

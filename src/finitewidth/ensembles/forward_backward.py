@@ -36,19 +36,20 @@ class RandomNetwork(eqx.Module):
 class Forward(eqx.Module):
     """What a forward pass leaves behind."""
 
-    preactivations: tuple[Float[Array, "r N n_out"], ...]
-    """$z^{(\\ell)}$, stage by stage."""
+    preactivations: tuple[Float[Array, "_ N _"], ...]
+    r"""$z^{(\ell)}$, stage by stage: shape (layers of the stage, N, $n_\ell$)."""
     metrics: Float[Array, "L N N"]
-    """The conditional metrics $\\widehat G^{(\\ell)}$, PDLT (4.70)."""
+    r"""The conditional metrics $\widehat G^{(\ell)}$, PDLT (4.70)."""
 
 
 class Backward(eqx.Module):
     """Derivatives of chosen outputs, sample by sample."""
 
-    preactivations: tuple[Float[Array, "r m N n_out"], ...]
-    """$\\partial z^{(L)}_{i;\\alpha}/\\partial z^{(\\ell)}_{j;\\alpha}$ for the $m$ chosen $i$, stage by stage."""
+    preactivations: tuple[Float[Array, "_ m N _"], ...]
+    r"""$\partial z^{(L)}_{i;\alpha}/\partial z^{(\ell)}_{j;\alpha}$ for the $m$ chosen $i$, stage by
+    stage: shape (layers of the stage, m, N, $n_\ell$)."""
     inputs: Float[Array, "m N n_0"]
-    """$\\partial z^{(L)}_{i;\\alpha}/\\partial x_{j;\\alpha}$."""
+    r"""$\partial z^{(L)}_{i;\alpha}/\partial x_{j;\alpha}$."""
 
 
 def draw(net: MLP, key: Key[Array, ""], kind: MatrixKind) -> RandomNetwork:

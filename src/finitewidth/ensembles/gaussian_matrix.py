@@ -12,7 +12,6 @@ and however they depend on earlier answers, at $O(nk)$ for a product after $k$ o
 """
 
 from abc import abstractmethod
-from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -30,14 +29,14 @@ class GaussianMatrix(eqx.Module):
     """
 
     @abstractmethod
-    def times(self, u: Float[Array, "k columns"]) -> tuple[Float[Array, "k rows"], Self]:
+    def times(self, u: Float[Array, "k columns"]) -> tuple[Float[Array, "k rows"], "GaussianMatrix"]:
         """$W u$ for each row of `u`."""
 
     @abstractmethod
-    def transposed(self) -> Self:
+    def transposed(self) -> "GaussianMatrix":
         r"""$W^{\mathsf T}$."""
 
-    def transpose_times(self, v: Float[Array, "k rows"]) -> tuple[Float[Array, "k columns"], Self]:
+    def transpose_times(self, v: Float[Array, "k rows"]) -> tuple[Float[Array, "k columns"], "GaussianMatrix"]:
         r"""$W^{\mathsf T} v$ for each row of `v`."""
         answers, asked = self.transposed().times(v)
         return answers, asked.transposed()
@@ -48,15 +47,15 @@ class DenseGaussian(GaussianMatrix):
 
     entries: Float[Array, "rows columns"]
 
-    def __init__(self, key: Key[Array, ""], shape: tuple[int, int], variance: Float[Array, ""]):
+    def __init__(self, key: Key[Array, ""], shape: tuple[int, int], variance: Float[Array, ""] | float):
         variance = jnp.asarray(variance)
         self.entries = jnp.sqrt(variance) * standard_normals(key, shape, variance.dtype)
 
-    def times(self, u: Float[Array, "k columns"]) -> tuple[Float[Array, "k rows"], Self]:
+    def times(self, u: Float[Array, "k columns"]) -> tuple[Float[Array, "k rows"], "DenseGaussian"]:
         """$W u$ for each row of `u`."""
         return u @ self.entries.T, self
 
-    def transposed(self) -> Self:
+    def transposed(self) -> "DenseGaussian":
         r"""$W^{\mathsf T}$."""
         return eqx.tree_at(lambda matrix: matrix.entries, self, self.entries.T)
 
@@ -71,7 +70,7 @@ class LazyGaussian(GaussianMatrix):
     left: Float[Array, "q rows"]
     left_images: Float[Array, "q columns"]
 
-    def __init__(self, key: Key[Array, ""], shape: tuple[int, int], variance: Float[Array, ""]):
+    def __init__(self, key: Key[Array, ""], shape: tuple[int, int], variance: Float[Array, ""] | float):
         self.key = key
         self.variance = jnp.asarray(variance)
         no_row, no_column = (jnp.zeros((0, size), self.variance.dtype) for size in shape)
@@ -79,7 +78,7 @@ class LazyGaussian(GaussianMatrix):
         self.right, self.left_images = no_column, no_column
 
     @eqx.filter_jit  # compiled once per shape for those who ask step by step
-    def times(self, u: Float[Array, "k columns"]) -> tuple[Float[Array, "k rows"], Self]:
+    def times(self, u: Float[Array, "k columns"]) -> tuple[Float[Array, "k rows"], "LazyGaussian"]:
         """$W u$ for each row of `u`: looked up along known directions, drawn along new ones."""
         known, asked_left = len(self.right), len(self.left)
         right, coefficients = _extend_basis(self.right, u)
@@ -92,7 +91,7 @@ class LazyGaussian(GaussianMatrix):
         asked = eqx.tree_at(lambda matrix: (matrix.right, matrix.right_images), self, (right, right_images))
         return coefficients @ right_images, asked
 
-    def transposed(self) -> Self:
+    def transposed(self) -> "LazyGaussian":
         r"""$W^{\mathsf T}$: left and right change places."""
         sides = (self.left, self.left_images, self.right, self.right_images)
         return eqx.tree_at(lambda m: (m.right, m.right_images, m.left, m.left_images), self, sides)

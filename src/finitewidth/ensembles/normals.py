@@ -12,6 +12,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Key, UInt64
 
 # sin(pi t / 2) by its Taylor series: for |t| <= 1/2 the first term left out is below 5e-17.
@@ -21,7 +22,7 @@ _EXPONENT_OF_ONE = 0x3FF << 52
 
 @partial(jax.jit, static_argnames=("shape", "dtype"))
 def standard_normals(
-    key: Key[Array, ""], shape: tuple[int, ...], dtype: jnp.dtype | None = None
+    key: Key[Array, ""], shape: tuple[int, ...], dtype: DTypeLike | None = None
 ) -> Float[Array, "..."]:
     """Independent standard normals; `dtype` is JAX's default float unless given."""
     dtype = jnp.dtype(dtype or jnp.result_type(float))

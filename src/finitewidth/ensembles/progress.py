@@ -2,7 +2,6 @@
 
 import sys
 import time
-from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -15,14 +14,15 @@ class ProgressBar:
 
     def __init__(self, total: int, done: int, shown: bool | None):
         columns = TextColumn("networks"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        console = Console(stderr=True)
+        self._bar = Progress(*columns, console=console, transient=console.is_terminal)
         self._task = self._bar.add_task("networks", total=total, completed=done)
         self._total, self._first = total, done
         self._undecided = shown is None and sys.stderr.isatty()
         if shown:
             self._bar.start()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "ProgressBar":
         self._started = time.monotonic()
         return self
 

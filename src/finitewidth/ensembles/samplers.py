@@ -13,21 +13,20 @@ from .chain import metric_chain, rows_per_block
 from .forward_backward import MatrixKind, draw, forward
 from .gaussian_matrix import DenseGaussian, LazyGaussian
 
+# Bytes that networks drawn side by side take together. More is slower: their numbers would leave the cache.
+_CACHE = 4 * 2**20
+
 
 class Sampler(eqx.Module):
     """A law of metrics."""
 
     @abstractmethod
-    def __call__(self, key: Key[Array, ""]) -> Float[Array, "L-1 N N"]:
+    def __call__(self, key: Key[Array, ""]) -> Float[Array, "later N N"]:
         """The metrics of one network."""
 
     @abstractmethod
     def numbers_per_network(self) -> int:
         """How many numbers one network keeps in memory at a time, roughly."""
-
-    @abstractmethod
-    def memory(self) -> int:
-        """How many bytes of memory networks drawn side by side should take together."""
 
 
 class ChainSampler(Sampler):
@@ -36,9 +35,9 @@ class ChainSampler(Sampler):
     activation: Activation = eqx.field(static=True)
     block: int = eqx.field(static=True)
     first: Float[Array, "N N"]
-    hidden_widths: Int[Array, " L-1"]
-    C_b: Float[Array, " L-1"]
-    C_W: Float[Array, " L-1"]
+    hidden_widths: Int[Array, " later"]
+    C_b: Float[Array, " later"]
+    C_W: Float[Array, " later"]
 
     def __init__(self, net: MLP, x: Float[Array, "N n_0"]):
         self.activation = net.activation
@@ -47,17 +46,13 @@ class ChainSampler(Sampler):
         self.hidden_widths = jnp.asarray(net.hidden_widths)
         self.C_b, self.C_W = net.C_b[1:], net.C_W[1:]
 
-    def __call__(self, key: Key[Array, ""]) -> Float[Array, "L-1 N N"]:
+    def __call__(self, key: Key[Array, ""]) -> Float[Array, "later N N"]:
         """The chain from the first-layer kernel."""
         return metric_chain(key, self.first, self.activation, self.hidden_widths, self.C_b, self.C_W, block=self.block)
 
     def numbers_per_network(self) -> int:
         """One block of neurons."""
         return self.block * len(self.first)
-
-    def memory(self) -> int:
-        """What fits in a cache: every block is used once and forgotten."""
-        return 4 * 2**20
 
 
 class NetworkSampler(Sampler):
@@ -72,7 +67,7 @@ class NetworkSampler(Sampler):
         self.x = x
         self.kind = kind
 
-    def __call__(self, key: Key[Array, ""]) -> Float[Array, "L-1 N N"]:
+    def __call__(self, key: Key[Array, ""]) -> Float[Array, "later N N"]:
         """The forward pass from the inputs."""
         passed, _ = forward(draw(self.net, key, self.kind), self.x)
         return passed.metrics[1:]
@@ -81,10 +76,6 @@ class NetworkSampler(Sampler):
         """Weights if stored; directions and images of the samples if lazy; preactivations."""
         of_layers = sum(self.net.widths) * len(self.x) * 4
         return of_layers + (self.net.parameters if self.kind is DenseGaussian else 0)
-
-    def memory(self) -> int:
-        """Enough to keep the processor busy, little for the machine."""
-        return 256 * 2**20
 
 
 METHODS: dict[str, Callable[[MLP, Float[Array, "N n_0"]], Sampler]] = {
@@ -95,6 +86,6 @@ METHODS: dict[str, Callable[[MLP, Float[Array, "N n_0"]], Sampler]] = {
 
 
 def lane_size(sampler: Sampler, networks: int) -> int:
-    """How many networks to draw side by side: a power of two that fits the memory, or that holds all of them."""
-    fits = max(1, min(4096, sampler.memory() // (8 * sampler.numbers_per_network())))
+    """How many networks to draw side by side: a power of two that fits the cache, or that holds all of them."""
+    fits = max(1, min(4096, _CACHE // (8 * sampler.numbers_per_network())))
     return 2 ** min(fits.bit_length() - 1, (networks - 1).bit_length())

@@ -29,7 +29,7 @@ class Tally(eqx.Module):
     """What is carried from network to network."""
 
     moments: Moments
-    finite: Bool[Array, " L-1"]
+    finite: Bool[Array, " later"]
 
 
 @in_float64
@@ -106,7 +106,7 @@ def add_lane(tally: Tally, sampler: Sampler, key: Key[Array, ""], start: Array, 
     """The next `lane` networks. The number is part of the compiled code, so that rounding never depends on chunks."""
     indices = start + jnp.arange(lane)
     counted = indices < networks
-    metrics: Float[Array, "lane L-1 N N"] = jax.vmap(lambda i: sampler(fold_in(key, i)))(indices)
+    metrics: Float[Array, "lane later N N"] = jax.vmap(lambda i: sampler(fold_in(key, i)))(indices)
     packed = metrics[(..., *pairs_of(metrics.shape[-1]))]
     finite = jnp.isfinite(packed).all(axis=-1) | ~counted[:, None]
     return Tally(add(tally.moments, packed, counted), tally.finite & finite.all(axis=0))

@@ -19,6 +19,7 @@ PDLT_FIGURE_2_2 = ("perceptron", "sigmoid", "tanh", "sin", "linear", "relu", "so
 _COLUMNS = 3
 _REACH = 3.5
 _POINTS = 701
+_GAP = 1e-9  # invisible, and not flushed to zero as the next number below a kink at zero would be
 
 
 @in_float64
@@ -52,7 +53,7 @@ def activation_gallery(
 def _pieces(kinks: tuple[float, ...]) -> list[np.ndarray]:
     """The axis cut just before each kink, so that a jump is not drawn as a slope."""
     edges = [-_REACH, *sorted(kink for kink in kinks if abs(kink) < _REACH), _REACH]
-    return [np.linspace(low, np.nextafter(high, low), _POINTS) for low, high in itertools.pairwise(edges)]
+    return [np.linspace(low, high - _GAP, _POINTS) for low, high in itertools.pairwise(edges)]
 
 
 def _grid(count: int) -> "list[Axes]":

@@ -85,8 +85,8 @@ def comparison(table: Columns, axes: "tuple[Axes, Axes] | None" = None) -> "tupl
     deviations.axhspan(-_FAR, _FAR, color=GREY, alpha=0.15, linewidth=0)
     deviations.axhline(0, color=GREY, linewidth=0.8)
     deviations.set(xlabel=r"layer $\ell$", ylabel="(measured − theory) / standard error", title="Deviations")
-    for panel in (values, deviations):
-        panel.legend()
+    values.legend(loc="upper left")
+    deviations.legend(loc="upper right")
     return values, deviations
 
 

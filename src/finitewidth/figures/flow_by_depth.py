@@ -70,7 +70,7 @@ def flow_by_depth(
     fluctuation.set_ylim(bottom=0)
     for panel in (kernel, fluctuation):
         panel.set_xlabel(r"layer $\ell$")
-        panel.legend()
+        panel.legend(loc="best")
     return kernel, fluctuation
 
 

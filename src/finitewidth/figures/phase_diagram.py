@@ -71,6 +71,6 @@ def phase_diagram(diagram: PhaseDiagram, axes: "Axes | None" = None, *, verdict:
         Patch(color=_COLOURS[phase], label=str(phase)) for phase in phases if (diagram.phase == phase).mean() > _VISIBLE
     ]
     lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
-    axes.legend(handles=[*lines, *regions], frameon=True, framealpha=0.9)
+    axes.legend(handles=[*lines, *regions], loc="upper left", frameon=True, framealpha=0.9)
     axes.grid(visible=False)
     return axes

@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError, ValidityWarning
-from .._precision import in_float64
+from .._precision import in_float64, to_numpy
 from .._validation import as_covariance, is_concrete
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule, pair_rule, product_rule
-from ..networks import MLP
-from ..networks.kernel_map import iterate_kernel, largest_variance
+from ..networks import MLP, layer_parameters
+from ..networks.kernel_map import compiled_kernels, largest_variance
 from . import next_order
 from .pairs import PairIndex, pair_index
 from .recursion import iterate
@@ -23,9 +23,8 @@ Through = Literal["kernel", "vertex", "next"]
 _MOST_SAMPLES_NEXT = 3  # the second derivatives of four-point averages make longer programs than compile quickly
 _UNTRUSTED = 1.0  # relative variance of the metric at which the first correction is as large as the leading term
 
-_compiled_kernels = jax.jit(iterate_kernel, static_argnums=2)
-_compiled_iterate = jax.jit(iterate, static_argnums=(2, 3, 4))
-_compiled_next = jax.jit(next_order.iterate, static_argnums=(2, 3, 4))
+_compiled_iterate = jax.jit(iterate, static_argnums=(0, 3, 4, 5))
+_compiled_next = jax.jit(next_order.iterate, static_argnums=(0, 3, 4, 5))
 
 
 def first_kernel(net: MLP, x: Any, kernel: Any) -> Float[Array, "N N"]:
@@ -66,12 +65,13 @@ def flow(
     K1 = first_kernel(net, x, kernel)
     largest = largest_variance(net, K1, traced_variance)
     if through == "kernel":
-        return _checked(Flow(net, _compiled_kernels(net, K1, gram_rule(net.activation, largest))))
+        rule = gram_rule(net.activation, largest)
+        return _checked(Flow(net, compiled_kernels(net.activation, layer_parameters(net), K1, rule)))
     pairs = pair_index(len(K1))
     if through == "next":
         return _checked(_next_order(net, K1, pairs, largest))
     rules = pair_rule(net.activation, largest, derivatives=4), product_rule(net.activation, largest)
-    K, vertex, correction = _compiled_iterate(net, pairs.pack(K1), pairs, *rules)
+    K, vertex, correction = _compiled_iterate(net.activation, layer_parameters(net), pairs.pack(K1), pairs, *rules)
     return _checked(Flow(net, pairs.unpack(K), vertex, correction))
 
 
@@ -82,15 +82,15 @@ def _next_order(net: MLP, K1: Float[Array, "N N"], pairs: PairIndex, largest: fl
     if len(K1) > _MOST_SAMPLES_NEXT:
         raise DomainError("x", f"{len(K1)} samples", f"at most {_MOST_SAMPLES_NEXT} for through='next'")
     rules = pair_rule(net.activation, largest, derivatives=8), product_rule(net.activation, largest, derivatives=4)
-    K, v1, g1, u, v2, g2 = _compiled_next(net, pairs.pack(K1), pairs, *rules)
+    K, v1, g1, u, v2, g2 = _compiled_next(net.activation, layer_parameters(net), pairs.pack(K1), pairs, *rules)
     return Flow(net, pairs.unpack(K), v1, g1, u, v2, g2)
 
 
 def _checked(result: Flow) -> Flow:
     """The result as NumPy arrays if it is not being traced, having said where it cannot be trusted."""
+    result = to_numpy(result)
     if not all(map(is_concrete, jax.tree.leaves(result))):
         return result
-    result = jax.tree.map(np.asarray, result)
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(result)):
         raise BlowUpError(f"The flow of {result.net!r} leaves the finite numbers: call `tune`, or use fewer layers.")
     if result.vertex is not None:

@@ -28,7 +28,7 @@ from jaxtyping import Array, Float
 from ..activations import Activation
 from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
-from ..networks import MLP, inverse_widths
+from ..networks import LayerParameters
 from .kernel_derivatives import average_and_derivatives, local_block, push_matrix, push_vector
 from .pairs import PairIndex
 from .vertex_source import multiset_averages, multisets, vertex_source
@@ -70,14 +70,14 @@ def third_cumulant(
 def layer_step(
     activation: Activation,
     state: Cumulants,
-    hyperparameters: tuple[Array, Array, Array],
+    parameters: LayerParameters,
     pairs: PairIndex,
     pair_rule: PairRule,
     product_rule: HermiteRule | None,
 ) -> Cumulants:
-    r"""One layer; `hyperparameters` are $C_b$, $C_W$ and $1/n_\ell$ of the new layer."""
+    """One layer, with the parameters of the new one."""
     K, v, g1, u, v2, g2 = state
-    C_b, C_W, inverse_width = hyperparameters
+    C_b, C_W, inverse_width = parameters
     average, *slopes = average_and_derivatives(activation, K, pairs, pair_rule, order=4)
     f1, f2, f3, f4 = (C_W * slope for slope in slopes)
 
@@ -132,16 +132,21 @@ def layer_step(
 
 
 def iterate(
-    net: MLP, K1: Float[Array, " P"], pairs: PairIndex, pair_rule: PairRule, product_rule: HermiteRule | None
+    activation: Activation,
+    parameters: LayerParameters,
+    K1: Float[Array, " P"],
+    pairs: PairIndex,
+    pair_rule: PairRule,
+    product_rule: HermiteRule | None,
 ) -> Cumulants:
     """The cumulants of every layer, stacked, from the first kernel, whose fluctuations vanish."""
     P = len(pairs.a)
     shapes = ((P, P), (P,), (P, P, P), (P, P), (P,))
     start = Cumulants(K1, *(jnp.zeros(shape, K1.dtype) for shape in shapes))
 
-    def layer(state: Cumulants, hyperparameters: tuple[Array, Array, Array]) -> tuple[Cumulants, Cumulants]:
-        new = layer_step(net.activation, state, hyperparameters, pairs, pair_rule, product_rule)
+    def layer(state: Cumulants, of_layer: LayerParameters) -> tuple[Cumulants, Cumulants]:
+        new = layer_step(activation, state, of_layer, pairs, pair_rule, product_rule)
         return new, new
 
-    _, later = jax.lax.scan(layer, start, (net.C_b[1:], net.C_W[1:], inverse_widths(net)[1:]))
+    _, later = jax.lax.scan(layer, start, parameters)
     return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, later)

@@ -13,9 +13,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..activations import Activation
 from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
-from ..networks import MLP, inverse_widths
+from ..networks import LayerParameters
 from .kernel_derivatives import average_and_derivatives, local_block, push_matrix, push_vector
 from .pairs import PairIndex
 from .vertex_source import vertex_source
@@ -24,25 +25,26 @@ State = tuple[Float[Array, " P"], Float[Array, "P P"], Float[Array, " P"]]
 
 
 def layer_step(
-    net: MLP,
+    activation: Activation,
     state: State,
-    hyperparameters: tuple[Array, Array, Array],
+    parameters: LayerParameters,
     pairs: PairIndex,
     pair_rule: PairRule,
     product_rule: HermiteRule | None,
 ) -> State:
-    r"""One layer of the flow of $(K, v, g_1)$; `hyperparameters` are $C_b$, $C_W$ and $1/n_\ell$ of the new layer."""
+    r"""One layer of the flow of $(K, v, g_1)$, with the parameters of the new layer."""
     K, v, g1 = state
-    C_b, C_W, inverse_width = hyperparameters
-    average, first, second = average_and_derivatives(net.activation, K, pairs, pair_rule, order=2)
-    source = vertex_source(net.activation, K, average, pairs, product_rule)
+    C_b, C_W, inverse_width = parameters
+    average, first, second = average_and_derivatives(activation, K, pairs, pair_rule, order=2)
+    source = vertex_source(activation, K, average, pairs, product_rule)
     new_v = C_W**2 * (inverse_width * source + push_matrix(first, v, pairs))
     curvature = jnp.einsum("pst,pst->p", second, local_block(v, pairs))
     return C_b + C_W * average, new_v, C_W * (push_vector(first, g1, pairs) + curvature / 2)
 
 
 def iterate(
-    net: MLP,
+    activation: Activation,
+    parameters: LayerParameters,
     K1: Float[Array, " P"],
     pairs: PairIndex,
     pair_rule: PairRule,
@@ -52,9 +54,9 @@ def iterate(
     size = len(pairs.a)
     start = (K1, jnp.zeros((size, size), K1.dtype), jnp.zeros(size, K1.dtype))
 
-    def layer(state: State, hyperparameters: tuple[Array, Array, Array]) -> tuple[State, State]:
-        new = layer_step(net, state, hyperparameters, pairs, pair_rule, product_rule)
+    def layer(state: State, of_layer: LayerParameters) -> tuple[State, State]:
+        new = layer_step(activation, state, of_layer, pairs, pair_rule, product_rule)
         return new, new
 
-    _, later = jax.lax.scan(layer, start, (net.C_b[1:], net.C_W[1:], inverse_widths(net)[1:]))
+    _, later = jax.lax.scan(layer, start, parameters)
     return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, later)

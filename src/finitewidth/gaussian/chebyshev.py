@@ -20,7 +20,7 @@ class Table(NamedTuple):
     coefficients: Float[Array, "panels degree+1"]
 
     def __call__(self, x: Float[Array, "*batch nodes"]) -> Float[Array, "*batch nodes"]:
-        """The values at `x`, whose last axis must stay within one panel: series are looked up once for all its nodes."""
+        """The values at `x`, whose last axis stays within one panel: the series is looked up once for all of it."""
         middle = (x[..., 0] + x[..., -1]) / 2
         panel = jnp.sum(middle[..., None] > self.ends[1:-1], axis=-1)
         low, high = self.ends[panel][..., None], self.ends[panel + 1][..., None]

@@ -1,12 +1,15 @@
-r"""Two-point averages of derivatives of kinked functions, $\langle f^{(i)}(z_a)\,g^{(j)}(z_b)\rangle_K$, as distributions.
+r"""Two-point averages $\langle f^{(i)}(z_a)\,g^{(j)}(z_b)\rangle_K$ of derivatives of kinked functions, as distributions.
 
 With jumps $J_m(t)$ of the $m$-th derivative at the kinks $t$, a derivative is its regular part and delta functions,
+
 $$f^{(i)} = f^{(i)}_{\rm reg} + \sum_t\sum_{m<i} J_m(t)\,\delta^{(i-1-m)}(z - t) ,$$
-and a delta function fixes one variable of the Gaussian pair,
-$$\langle\delta^{(p)}(z_a - t)\,G(z_b)\rangle = (-1)^p\,\partial_x^p\big[\varphi_a(x)\,\langle G(z_b)\,|\,z_a = x\rangle\big]_{x=t} ,\qquad
-\partial_x\langle G\,|\,x\rangle = \beta\,\langle G'\,|\,x\rangle ,$$
-with $\varphi_a$ the density of $z_a$ and $\beta = K_{ab}/K_{aa}$. These are the averages that Stein's lemma, PDLT (5.53), asks for:
-$\partial_{ab}\langle f^{(i)}g^{(j)}\rangle = \langle f^{(i+1)}g^{(j+1)}\rangle$, $2\,\partial_{aa}\langle f^{(i)}g^{(j)}\rangle = \langle f^{(i+2)}g^{(j)}\rangle$.
+
+and a delta function fixes one variable of the pair: with $\varphi_a$ the density of $z_a$ and $\beta = K_{ab}/K_{aa}$,
+
+$$\langle\delta^{(p)}(z_a - t)\,G(z_b)\rangle = (-\partial_x)^p\big[\varphi_a(x)\,\langle G\,|\,z_a = x\rangle\big]_{x=t} ,\qquad
+\partial_x\langle G\,|\,x\rangle = \beta\,\langle G'\,|\,x\rangle .$$
+
+These are the averages that Stein's lemma asks for, PDLT (5.53), when an average is differentiated by the covariance.
 At coincidence, $|\rho| = 1$, two delta functions on top of one another diverge; there their product counts as zero.
 """
 
@@ -20,9 +23,10 @@ from jaxtyping import Array, ArrayLike
 
 from .function import Function
 from .kinked_pairs import PAIR_NODES, PAIRS_AT_ONCE, average_pair, conditional_law
-from .panels import conditional_average, elementwise_in_chunks, ratio, root
+from .panels import conditional_average, elementwise_in_chunks, kink_points, ratio, root
 
 _COINCIDENT = 1e-14  # of 1 - rho^2: the delta functions of two variables this close count as zero on each other
+_SHARP = 1e-12  # deviation, in its own units, left at coincidence: the two sides of a kink count half each
 _ROUNDING = 1e-9  # one-sided limits are taken at a small distance: jumps below this are none
 
 
@@ -30,21 +34,17 @@ _ROUNDING = 1e-9  # one-sided limits are taken at a small distance: jumps below 
 def distributional_pair(
     function_a: Function, i: int, function_b: Function, j: int, Kaa: ArrayLike, Kab: ArrayLike, Kbb: ArrayLike
 ) -> Array:
-    r"""$\langle f^{(i)}(z_a)\,g^{(j)}(z_b)\rangle_K$ with all delta functions, elementwise over covariances that broadcast."""
+    r"""$\langle f^{(i)}(z_a)\,g^{(j)}(z_b)\rangle_K$ with its delta functions, elementwise over covariances that broadcast."""
 
     def formula(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
-        regular = average_pair(
-            function_a.derivative(i), function_b.derivative(j), _kinks(function_a), _kinks(function_b), Kaa, Kab, Kbb
-        )
-        on_a = _deltas_times_derivative(function_a, i, function_b, j, 0, Kaa, Kab, Kbb)
-        on_b = _deltas_times_derivative(function_b, j, function_a, i, i, Kbb, Kab, Kaa)
-        return regular + on_a + on_b
+        kinks_a, kinks_b = kink_points(function_a.kinks), kink_points(function_b.kinks)
+        regular = average_pair(function_a.derivative(i), function_b.derivative(j), kinks_a, kinks_b, Kaa, Kab, Kbb)
+        deltas_a = _against_deltas(function_a, i, function_b, j, 0, Kaa, Kab, Kbb)
+        deltas_b = _against_deltas(function_b, j, function_a, i, i, Kbb, Kab, Kaa)
+        return regular + deltas_a + deltas_b
 
-    return elementwise_in_chunks(formula, [jnp.asarray(entry) for entry in (Kaa, Kab, Kbb)], PAIRS_AT_ONCE)
-
-
-def _kinks(function: Function) -> Array:
-    return jnp.asarray(function.kinks or (0.0,))
+    covariance = [jnp.asarray(entry, dtype=float) for entry in (Kaa, Kab, Kbb)]
+    return elementwise_in_chunks(formula, covariance, PAIRS_AT_ONCE)
 
 
 def _jumps(function: Function, order: int) -> list[tuple[float, float]]:
@@ -65,27 +65,30 @@ def _density(x: Array, variance: Array, order: int) -> Array:
     return ratio(polynomial * jnp.exp(-(u**2) / 2), math.sqrt(2 * math.pi) * deviation ** (order + 1))
 
 
-def _deltas_times_derivative(
-    f: Function, i: int, g: Function, j: int, regular_to: int, Kaa: Array, Kab: Array, Kbb: Array
-) -> Array:
-    r"""The delta functions of $f^{(i)}(z_a)$ against $g^{(j)}(z_b)$, of which the first `regular_to` derivatives count
-    without their delta functions (those are in $f$'s partner term)."""
+def _against_deltas(f: Function, i: int, g: Function, j: int, smooth: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    r"""The delta functions of $f^{(i)}(z_a)$, averaged against $g^{(j)}(z_b)$.
+
+    Delta functions of $g$ from jumps in its derivatives below order `smooth` do not count: to the product of two
+    distributions, the regular part of one against the deltas of the other and the deltas of both contribute once each.
+    """
     beta, deviation = conditional_law(Kaa, Kab, Kbb)
-    variance = jnp.where(Kaa * Kbb - Kab**2 > _COINCIDENT * Kaa * Kbb, deviation**2, 0.0)
+    separate = Kaa * Kbb - Kab**2 > _COINCIDENT * Kaa * Kbb
+    variance = jnp.where(separate, deviation**2, 0.0)
+    sharp = jnp.maximum(deviation, _SHARP * root(Kbb))
 
     def conditional(order: int, mean: Array) -> Array:
-        r"""$\langle g^{(order)}(z_b)\,|\,z_a\rangle$ with $z_b\sim N(\text{mean}, s^2)$."""
-        total = conditional_average(g.derivative(order), _kinks(g), mean, deviation, PAIR_NODES)
-        for m in range(regular_to, order):
+        r"""$\langle g^{(order)}(z_b)\rangle$ for $z_b\sim N(\text{mean}, s^2)$."""
+        total = conditional_average(g.derivative(order), kink_points(g.kinks), mean, sharp, PAIR_NODES)
+        for m in range(smooth, order):
             for kink, jump in _jumps(g, m):
-                total = total + jump * (-1) ** (order - 1 - m) * _density(kink - mean, variance, order - 1 - m)
+                total += jump * (-1) ** (order - 1 - m) * _density(kink - mean, variance, order - 1 - m)
         return total
 
     total = jnp.zeros_like(Kab)
     for m in range(i):
         p = i - 1 - m
         for kink, jump in _jumps(f, m):
-            for q in range(p + 1):
-                weight = jump * (-1) ** p * math.comb(p, q) * _density(jnp.full_like(Kaa, kink), Kaa, p - q)
-                total = total + weight * beta**q * conditional(j + q, beta * kink)
+            for q in range(p + 1):  # Leibniz' rule
+                density = _density(jnp.full_like(Kaa, kink), Kaa, p - q)
+                total += jump * (-1) ** p * math.comb(p, q) * density * beta**q * conditional(j + q, beta * kink)
     return total

@@ -14,7 +14,7 @@ Pair = tuple[Array, Array]  # a number as high + low, with |low| below the round
 
 # A variance left over by the variables before it is zero below this many units of rounding of the variance itself:
 # what the entries of an exactly singular covariance leave once they have been rounded.
-COINCIDENT_ROUNDINGS = 4
+COINCIDENT_ROUNDINGS = 8
 
 
 def _sum(a: Array, b: Array) -> Pair:

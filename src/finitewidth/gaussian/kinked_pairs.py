@@ -1,8 +1,8 @@
 r"""Averages of two functions with kinks, $\langle f(z_a)\,g(z_b)\rangle_K$, to rounding for every correlation.
 
-The outer variable is $z_a = \sqrt{K_{aa}}\,u$, the inner one $z_b = \beta z_a + s\,\xi$. The inner average is split at the
-kinks of $g$. As a function of $u$ it has layers of width $s/|\beta|\sqrt{K_{aa}}$ where its mean $\beta z_a$ crosses those
-kinks; the outer panels end there, and at the kinks of $f$. Nothing degrades as $\rho\to\pm1$: the layers become thin.
+The outer variable is $z_a = \sqrt{K_{aa}}\,u$, the inner one $z_b = \beta z_a + s\,\xi$. The inner average is split at
+the kinks of $g$. As a function of $u$ it has layers, of width $s/|\beta|\sqrt{K_{aa}}$, where its mean $\beta z_a$ crosses
+those kinks; the outer panels end there, and at the kinks of $f$. Nothing degrades as $\rho\to\pm1$: layers get thin.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ PAIRS_AT_ONCE = 16  # some ten megabytes of nodes
 
 
 def conditional_law(Kaa: Array, Kab: Array, Kbb: Array) -> tuple[Array, Array]:
-    r"""$\beta = K_{ab}/K_{aa}$ and $s = \sqrt{K_{bb} - K_{ab}^2/K_{aa}}$ in $z_b = \beta z_a + s\,\xi$, also for $K_{aa} = 0$."""
+    r"""$\beta = K_{ab}/K_{aa}$ and $s^2 = K_{bb} - K_{ab}^2/K_{aa}$ of $z_b = \beta z_a + s\,\xi$, also for $K_{aa} = 0$."""
     determinant = Kaa * Kbb - Kab**2
     return ratio(Kab, Kaa), root(jnp.where(Kaa > 0, ratio(determinant, Kaa), Kbb))
 

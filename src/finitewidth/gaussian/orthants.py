@@ -62,9 +62,7 @@ def absolute_value_product(
     odd_slope: float | Array, even_slope: float | Array, K: Float[Array, "n n"] | Any
 ) -> Float[Array, ""]:
     r"""$\langle\prod_i(s z_i + t|z_i|)\rangle_K$ with $s$ = `odd_slope` and $t$ = `even_slope`, PDLT (2.13)-(2.14)."""
-    return _absolute_value_product(
-        as_floats(odd_slope, "odd_slope"), as_floats(even_slope, "even_slope"), _checked(K)
-    )
+    return _absolute_value_product(as_floats(odd_slope, "odd_slope"), as_floats(even_slope, "even_slope"), _checked(K))
 
 
 def _checked(K: Any) -> Float[Array, "n n"]:
@@ -90,7 +88,7 @@ def _sign_product(K: Float[Array, "n n"]) -> Array:
     unit = _unit_powers_of_two(K)
     scaled = K * unit[:, None] * unit[None, :]
     signs = _signs(rows_of(gram_vectors(scaled)), _FINE if n < MOST_VARIABLES else _COARSE)
-    if n == MOST_VARIABLES:
+    if n > 2:
         signs = _without_coincident_pair(scaled, signs)
     return jnp.where(jnp.all(jnp.diagonal(K) > 0), signs, 0.0)
 
@@ -110,17 +108,18 @@ def _signs(rows: Rows, rule: Rule) -> Array:
     def integrand(_: Array, vectors: tuple[Rows, Triple | None]) -> Array:
         rest, three = vectors
         if three:
-            others = [2 / math.pi * angle for angle in triple_angles(three)]
+            others = 2 / math.pi * jnp.stack(triple_angles(three))
         else:
-            others = [_signs(conditioned(rest, b), rule) for b in range(len(rest))]
+            given = [conditioned(rest, b) for b in range(len(rest))]
+            others = jax.vmap(lambda one: _signs(one, rule))(jax.tree.map(lambda *each: jnp.stack(each), *given))
         slopes = [row[0] * inverse(length) for row, length in zip(rows[1:], lengths(rest), strict=True)]
-        return sum((slope * other for slope, other in zip(slopes, others, strict=True)), jnp.zeros(()))
+        return jnp.sum(jnp.stack(slopes) * others)
 
     return 2 / math.pi * weighted_sum(rule, frame, integrand, rows[0][0].dtype)
 
 
-def _without_coincident_pair(K: Float[Array, "6 6"], regular: Array) -> Array:
-    """A pair of coincident variables contributes the sign of its covariance: the directions between them are noise."""
+def _without_coincident_pair(K: Float[Array, "n n"], regular: Array) -> Array:
+    """A pair of coincident variables contributes the sign of its covariance: the direction between them is noise."""
     pairs = np.array(list(itertools.combinations(range(len(K)), 2)))
     others = np.array([np.setdiff1d(np.arange(len(K)), pair) for pair in pairs])
     coincident = coincident_pairs(K)[pairs[:, 0], pairs[:, 1]]

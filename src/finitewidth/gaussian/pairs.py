@@ -5,6 +5,8 @@ through a root of $K$, nor through a sampled delta function: coincident inputs a
 """
 
 import functools
+import math
+import operator
 
 import jax
 import jax.numpy as jnp
@@ -65,4 +67,25 @@ def pair_moment(f: Function, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array,
 def square_average(f: Function, K: Array) -> Array:
     r"""$g(K) = \langle f(z)^2\rangle_K$ of one variable, PDLT (5.5), elementwise; differentiable to any order."""
     closed = f.closed_square(K)
-    return line_average(lambda z: f(z) ** 2, K, f.kinks) if closed is None else closed
+    if closed is not None:
+        return closed
+    return line_average(lambda z: f(z) ** 2, K, f.kinks) if f.kinks else _smooth_square(f, 0, K)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _smooth_square(f: Function, m: int, K: Array) -> Array:
+    r"""$g^{(m)}(K) = 2^{-m}\langle(f^2)^{(2m)}\rangle_K$, PDLT (5.53): shorter to compile than derivatives of the nodes."""
+
+    def integrand(z: Array) -> Array:
+        derivatives = [f.derivative(order)(z) for order in range(2 * m + 1)]
+        terms = zip(derivatives, reversed(derivatives), strict=True)
+        weighted = [math.comb(2 * m, k) * left * right for k, (left, right) in enumerate(terms)]
+        return functools.reduce(operator.add, weighted)
+
+    return line_average(integrand, K) / 2**m
+
+
+@_smooth_square.defjvp
+def _raise_square(f, m, primals, tangents):
+    (K,), (dK,) = primals, tangents
+    return _smooth_square(f, m, K), _smooth_square(f, m + 1, K) * dK

@@ -1,15 +1,14 @@
 r"""Gauss-Legendre panels for Gaussian integrals whose integrand changes character at known places.
 
 An average over $\xi\sim N(0,1)$ is cut into panels on each of which the integrand is smooth on the scale of the panel
-itself; one Gauss-Legendre rule of fixed order on every panel then converges geometrically. A place of change, a
-*crossing*, is where an affine function of $\xi$, $\text{slope}\cdot\xi + \ldots$, meets a kink. Panels end there and at
-distances given by the scales that the integrand may have around it:
+itself; one rule of fixed order on every panel then converges geometrically. A *crossing* is where an affine function
+of $\xi$ meets a kink. Panels end there, and at distances from it given by the scales that the integrand may have:
 
 * the function's own scale, of order one in its argument, so $1/|\text{slope}|$ in $\xi$ (`rungs`);
-* the width of a boundary layer, when Gaussian noise integrated before has smoothed the kink (see `crossings`).
+* the width of the layer that is left of a kink by averaging over another variable (`LAYER`).
 
-Panels may have zero width: their number is fixed, so that everything works under `jit` and `vmap`, and for every
-covariance, singular ones included.
+Panels may have zero width: their number is fixed, so that everything works under `jit` and `vmap`, for every
+covariance, singular ones included. Nodes move with the kinks, so `grad` is right too where no deviation vanishes.
 """
 
 import functools
@@ -22,11 +21,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 REACH = 9.0  # standard deviations: exp(-9**2 / 2) = 3e-18
-LAYER = 6.0  # a kink smoothed by noise of deviation s is forgotten 6 s away: exp(-6**2 / 2) = 2e-8 of the layer's height
-_BULK = np.array([-3.0, 0.0, 3.0])  # panel ends that resolve the Gaussian itself
+LAYER = 6.0  # noise of deviation s smooths a kink within 6 s: exp(-6**2 / 2) = 2e-8 of the layer's height is beyond
 OWN_SCALE = 1.5  # functions are taken to vary on a scale of order one around their kinks
-RUNGS = 3
-_FAR = 1e3  # anything beyond REACH
+_RUNGS = 3
+_BULK = np.array([-3.0, 0.0, 3.0])  # panel ends that resolve the Gaussian itself
+_FAR = 1e3  # stands for any distance beyond REACH
 
 
 def ratio(numerator: Array, denominator: Array) -> Array:
@@ -42,15 +41,20 @@ def root(square: Array) -> Array:
 
 
 def distance(length: Array | float, slope: Array) -> Array:
-    r"""How far in $\xi$ an affine function of this slope travels `length`; beyond reach for slope zero."""
+    r"""How far $\xi$ must go for an affine function of this slope to change by `length`; far away for slope zero."""
     moving = jnp.abs(slope) * _FAR > length
     return jnp.where(moving, length / jnp.where(moving, jnp.abs(slope), 1.0), _FAR)
 
 
 def rungs(slope: Array) -> tuple[Array, ...]:
-    r"""Distances from a kink that resolve the function's own scale and lead, in equal ratios, to the tails."""
+    """Distances from a kink that resolve the function's own scale and lead, in equal ratios, to the tails."""
     near = jnp.minimum(distance(OWN_SCALE, slope), REACH)
-    return tuple(near * (REACH / near) ** (step / RUNGS) for step in range(RUNGS))
+    return tuple(near * (REACH / near) ** (step / _RUNGS) for step in range(_RUNGS))
+
+
+def kink_points(kinks: tuple[float, ...]) -> Float[Array, " t"]:
+    """The kinks of a function as an array; a smooth function has its features around zero, as if it had a kink there."""
+    return jnp.asarray(kinks or (0.0,), dtype=float)
 
 
 def beside(crossing: Array, *distances: Array) -> list[Array]:
@@ -58,8 +62,8 @@ def beside(crossing: Array, *distances: Array) -> list[Array]:
     return [crossing + sign * length for length in distances for sign in (-1.0, 1.0)]
 
 
-def panel_ends(points: Sequence[Array], reach: Array | float = REACH) -> Float[Array, "*batch ends"]:
-    """All points in order, clipped to $[-reach, reach]$, with the two ends of that interval; broadcast over batches."""
+def panel_ends(points: Sequence[Array], reach: Array | float) -> Float[Array, "*batch ends"]:
+    """All points in order, clipped to [-reach, reach], between the two ends of that interval; batches broadcast."""
     batch = jnp.broadcast_shapes(*(point.shape[:-1] for point in points))
     inner = jnp.concatenate([jnp.broadcast_to(point, (*batch, point.shape[-1])) for point in points], axis=-1)
     end = jnp.broadcast_to(jnp.asarray(reach, inner.dtype), (*batch, 1))
@@ -73,9 +77,11 @@ def _legendre(nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return (x + 1) / 2, weights / 2
 
 
-def normal_rule(points: Sequence[Array], nodes: int) -> tuple[Array, Array]:
-    """Nodes and weights, shape (*batch, panels, nodes), for averages over N(0, 1) with panels that end at `points`."""
-    ends = panel_ends([*points, jnp.asarray(_BULK)])
+def normal_rule(
+    points: Sequence[Array], nodes: int
+) -> tuple[Float[Array, "*batch panels nodes"], Float[Array, "*batch panels nodes"]]:
+    """Nodes and weights for averages over N(0, 1), on panels that end at the `points`."""
+    ends = panel_ends([*points, jnp.asarray(_BULK)], REACH)
     x, weights = _legendre(nodes)
     low, width = ends[..., :-1, None], jnp.diff(ends)[..., None]
     xi = low + width * x
@@ -83,22 +89,27 @@ def normal_rule(points: Sequence[Array], nodes: int) -> tuple[Array, Array]:
 
 
 def conditional_average(
-    function: Callable[[Array], Array], kinks: Float[Array, " t"], mean: Array, deviation: Array, nodes: int
-) -> Array:
-    r"""$\langle f(m + s\xi)\rangle$ with $\xi\sim N(0,1)$, elementwise over the arrays $m$ and $s$."""
-    mean, deviation = (jnp.asarray(array)[..., None] for array in jnp.broadcast_arrays(mean, deviation))
+    function: Callable[[Array], Array],
+    kinks: Float[Array, " t"],
+    mean: Float[Array, "*#batch"],
+    deviation: Float[Array, "*#batch"],
+    nodes: int,
+) -> Float[Array, "*#batch"]:
+    r"""$\langle f(m + s\,\xi)\rangle$ over $\xi\sim N(0,1)$, elementwise over means $m$ and deviations $s$."""
+    mean, deviation = (array[..., None] for array in jnp.broadcast_arrays(mean, deviation))
     crossing = ratio(kinks - mean, deviation)
     xi, weights = normal_rule([crossing, *beside(crossing, *rungs(deviation))], nodes)
     return jnp.sum(weights * function(mean[..., None] + deviation[..., None] * xi), axis=(-2, -1))
 
 
 def elementwise_in_chunks(formula: Callable[..., Array], arrays: Sequence[Array], size: int) -> Array:
-    """`formula` applied elementwise to broadcast arrays, `size` elements at a time to bound the memory."""
+    """An elementwise `formula` of arrays that broadcast, `size` elements at a time to bound the memory."""
     shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
     flat = [jnp.broadcast_to(array, shape).ravel() for array in arrays]
     count = flat[0].size
-    size = max(1, min(size, count))
-    padding = -count % size
-    chunks = tuple(jnp.pad(array, (0, padding), mode="edge").reshape(-1, size) for array in flat)
+    if count == 0:
+        return jnp.zeros(shape, jnp.result_type(*arrays))
+    size = min(size, count)
+    chunks = tuple(jnp.pad(array, (0, -count % size), mode="edge").reshape(-1, size) for array in flat)
     values = jax.lax.map(jax.checkpoint(lambda chunk: formula(*chunk)), chunks)
     return values.ravel()[:count].reshape(shape)

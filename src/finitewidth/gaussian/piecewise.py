@@ -15,15 +15,12 @@ from jaxtyping import Array, ArrayLike, Float
 
 from .._errors import ShapeError
 from .._validation import as_covariance, as_floats
-from .distributional import distributional_pair as distributional_pair
 from .kinked_pairs import PAIR_NODES, PAIRS_AT_ONCE, average_pair
 from .nested import average_product
-from .panels import conditional_average, elementwise_in_chunks, root
+from .panels import conditional_average, elementwise_in_chunks, kink_points, root
 
 ElementwiseFunction = Callable[[Array], Array]
 Kinks = tuple[float, ...]
-
-_PSEUDO_KINK = (0.0,)  # where a smooth function has its features
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
@@ -37,7 +34,7 @@ def pair_average(
     Kbb: ArrayLike,
 ) -> Array:
     r"""$\langle f(z_a)\,g(z_b)\rangle_K$, elementwise over covariances that broadcast against each other."""
-    at_f, at_g = (jnp.asarray(kinks or _PSEUDO_KINK) for kinks in (kinks_f, kinks_g))
+    at_f, at_g = kink_points(kinks_f), kink_points(kinks_g)
     return elementwise_in_chunks(
         functools.partial(average_pair, f, g, at_f, at_g),
         [jnp.asarray(entry) for entry in (Kaa, Kab, Kbb)],
@@ -82,15 +79,15 @@ def _product_average(
         return distinct[0](argument) if len(distinct) == 1 else jax.lax.switch(which[i], distinct, argument)
 
     if len(functions) == 1:
-        return conditional_average(functools.partial(value, 0), kink_table[0], 0.0, root(K[0, 0]), PAIR_NODES)
+        return conditional_average(functools.partial(value, 0), kink_table[0], jnp.zeros(()), root(K[0, 0]), PAIR_NODES)
     if len(functions) == 2:
         f, g = (functools.partial(value, i) for i in range(2))
-        return average_pair(f, g, *kink_table, K[0, 0], K[0, 1], K[1, 1])
+        return average_pair(f, g, kink_table[0], kink_table[1], K[0, 0], K[0, 1], K[1, 1])
     return average_product(value, kink_table, K, central)
 
 
 def _rectangular(kinks: tuple[Kinks, ...]) -> Float[Array, "n t"]:
-    """The kinks as a table, rows filled up by repetition; smooth functions get a pseudo-kink."""
-    rows = [tuple(of_one) or _PSEUDO_KINK for of_one in kinks]
+    """The kinks of all functions as a table, whose rows are filled up by repetition."""
+    rows = [kink_points(of_one) for of_one in kinks]
     longest = max(map(len, rows))
-    return jnp.asarray([row + row[-1:] * (longest - len(row)) for row in rows], dtype=float)
+    return jnp.stack([jnp.pad(row, (0, longest - len(row)), mode="edge") for row in rows])

@@ -1,3 +1,9 @@
 """Immutable descriptions of networks."""
 
-from .mlp import MLP as MLP, inverse_widths as inverse_widths
+from .kernel_map import kernel as kernel
+from .mlp import (
+    MLP as MLP,
+    LayerParameters as LayerParameters,
+    inverse_widths as inverse_widths,
+    layer_parameters as layer_parameters,
+)

@@ -4,17 +4,21 @@ $$K^{(\ell+1)}_{\alpha\beta} = C_b^{(\ell+1)} + C_W^{(\ell+1)}\langle\sigma_\alp
   \quad\text{PDLT (4.118)}$$
 """
 
+import functools
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from .._errors import BlowUpError
+from .._precision import in_float64, to_numpy
 from .._validation import is_concrete
 from ..activations import Activation
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..gaussian.pairs import PairRule, pair_moment, square_average
-from .mlp import MLP
+from .mlp import MLP, LayerParameters, layer_parameters
 
 _LARGEST = 1e150  # its square is still a number
 
@@ -31,15 +35,16 @@ def kernel_map(
     return C_b + C_W * jnp.where(off_diagonal, pairs, squares[:, None])
 
 
-def diagonal_recursion(net: MLP, variances: Float[Array, " N"]) -> Float[Array, "L N"]:
+def diagonal_recursion(
+    activation: Activation, parameters: LayerParameters, variances: Float[Array, " N"]
+) -> Float[Array, "L N"]:
     """The kernel of each input with itself, layer by layer, PDLT (5.4)."""
 
-    def layer(K: Array, hyperparameters: tuple[Array, Array]) -> tuple[Array, Array]:
-        C_b, C_W = hyperparameters
-        new = C_b + C_W * square_average(net.activation, K)
+    def layer(K: Array, of_layer: LayerParameters) -> tuple[Array, Array]:
+        new = of_layer.C_b + of_layer.C_W * square_average(activation, K)
         return new, new
 
-    return jnp.concatenate([variances[None], jax.lax.scan(layer, variances, (net.C_b[1:], net.C_W[1:]))[1]])
+    return jnp.concatenate([variances[None], jax.lax.scan(layer, variances, parameters)[1]])
 
 
 def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_VARIANCE) -> float:
@@ -50,7 +55,8 @@ def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_V
     if not all(map(is_concrete, (K1, net.C_b, net.C_W))):
         return traced
     with jax.ensure_compile_time_eval():
-        variances = np.asarray(_compiled_diagonal(net, jnp.diagonal(jnp.asarray(K1))))
+        diagonal = jnp.diagonal(jnp.asarray(K1))
+        variances = np.asarray(_compiled_diagonal(net.activation, layer_parameters(net), diagonal))
     usable = np.isfinite(variances) & (variances > 0) & (variances < _LARGEST)
     usable[-1] = np.isfinite(variances[-1])  # nothing is averaged over the last layer: zero is fine there
     if not usable.all():
@@ -62,19 +68,46 @@ def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_V
     return float(variances[:-1].max() if len(variances) > 1 else variances.max())
 
 
-_compiled_diagonal = jax.jit(diagonal_recursion)
+_compiled_diagonal = jax.jit(diagonal_recursion, static_argnums=0)
 
 
-def iterate_kernel(net: MLP, K1: Float[Array, "N N"], rule: PairRule) -> Float[Array, "L N N"]:
+def iterate_kernel(
+    activation: Activation, parameters: LayerParameters, K1: Float[Array, "N N"], rule: PairRule
+) -> Float[Array, "L N N"]:
     r"""$K^{(1)}, \dots, K^{(L)}$ from the first, PDLT (4.118), with a given quadrature."""
 
-    def layer(K: Array, hyperparameters: tuple[Array, Array]) -> tuple[Array, Array]:
-        new = kernel_map(net.activation, K, *hyperparameters, rule)
+    def layer(K: Array, of_layer: LayerParameters) -> tuple[Array, Array]:
+        new = kernel_map(activation, K, of_layer.C_b, of_layer.C_W, rule)
         return new, new
 
-    return jnp.concatenate([K1[None], jax.lax.scan(layer, K1, (net.C_b[1:], net.C_W[1:]))[1]])
+    return jnp.concatenate([K1[None], jax.lax.scan(layer, K1, parameters)[1]])
+
+
+compiled_kernels = jax.jit(iterate_kernel, static_argnums=(0, 3))
+
+
+@functools.partial(jax.jit, static_argnums=(0, 3))
+def _last_kernel(
+    activation: Activation, parameters: LayerParameters, K1: Float[Array, "N N"], rule: PairRule
+) -> Float[Array, "N N"]:
+    def layer(K: Array, of_layer: LayerParameters) -> tuple[Array, None]:
+        return kernel_map(activation, K, of_layer.C_b, of_layer.C_W, rule), None
+
+    return jax.lax.scan(layer, K1, parameters)[0]
+
+
+@in_float64
+def kernel(net: MLP, x: Any) -> Float[Array, "N N"]:
+    r"""The infinite-width kernel $K^{(L)}$ of the output, PDLT (4.118): the covariance of a Gaussian process.
+
+    `flow(net, x, through="kernel")` gives every layer; this keeps only the last, for many samples `x`, shape (N, n_0).
+    """
+    K1 = net.first_kernel(x)
+    rule = gram_rule(net.activation, largest_variance(net, K1))
+    return to_numpy(_last_kernel(net.activation, layer_parameters(net), K1, rule))
 
 
 def kernel_recursion(net: MLP, K1: Float[Array, "N N"]) -> Float[Array, "L N N"]:
     r"""The infinite-width kernels of every layer from the first, PDLT (4.118)."""
-    return iterate_kernel(net, K1, gram_rule(net.activation, largest_variance(net, K1)))
+    rule = gram_rule(net.activation, largest_variance(net, K1))
+    return compiled_kernels(net.activation, layer_parameters(net), K1, rule)

@@ -1,7 +1,7 @@
 """The multilayer perceptron of PDLT chapter 2, described once and never changed."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -92,6 +92,21 @@ class MLP(eqx.Module):
             return f"{numbers[0]:g}" if len(numbers) == 1 else f"{numbers[0]:g}..{numbers[-1]:g}"
 
         return f"MLP({self.activation.name}, widths={self.widths}, C_b={short(self.C_b)}, C_W={short(self.C_W)})"
+
+
+class LayerParameters(NamedTuple):
+    r"""What the maps from one layer to the next depend on: arrays over $\ell = 2..L$, so that code compiled for one network
+    serves all of its depth."""
+
+    C_b: Float[Array, " L-1"]
+    C_W: Float[Array, " L-1"]
+    inverse_width: Float[Array, " L-1"]
+    r"""$1/n_{\ell-1}$."""
+
+
+def layer_parameters(net: MLP) -> LayerParameters:
+    """The hyperparameters of all layers after the first."""
+    return LayerParameters(net.C_b[1:], net.C_W[1:], inverse_widths(net)[1:])
 
 
 def inverse_widths(net: MLP) -> Float[Array, " L"]:

@@ -49,20 +49,17 @@ def page(report: "Report") -> str:
 
 def _svg(name: str, draw: Callable[[Any], object]) -> str:
     """A drawing with the page's text colour and font."""
-    from matplotlib import pyplot, rc_context
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
 
     inked = "text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"
     style: dict[Any, Any] = STYLE | dict.fromkeys(inked, _INK) | {"svg.fonttype": "none", "svg.hashsalt": name}
+    sink = io.StringIO()
     with rc_context(style):
-        figure, axes = pyplot.subplots(1, 2, figsize=(10, 3.7))
-        try:
-            draw(axes)
-            sink = io.StringIO()
-            figure.savefig(
-                sink, format="svg", transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
-            )
-        finally:
-            pyplot.close(figure)
+        figure = Figure(figsize=(10, 3.7))
+        draw(figure.subplots(1, 2))
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(sink, format="svg", transparent=True, metadata=nothing)
     drawing = sink.getvalue()
     drawing = drawing[drawing.index("<svg") :].replace(_INK, "currentColor")
     return re.sub(r' (xmlns(:\w+)?="[^"]*"|width="[^"]*pt"|height="[^"]*pt")', "", drawing, count=4)

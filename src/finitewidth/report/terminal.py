@@ -16,7 +16,8 @@ from .words import advice, agreement, is_recommended, network_line, settings_lin
 
 _WIDTH = 88
 _LINES = 12  # of the table by depth
-_BAR = 22
+_BAR = 18
+_SMALLEST, _LARGEST = -4, 6  # powers of ten between which a number is written without one
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _SPARKS = "▁▂▃▄▅▆▇█"
 _FLAT = 1e-3  # relative variation below which a curve is drawn flat
@@ -104,10 +105,13 @@ def _by_depth(layers: dict[str, Any]) -> Table:
 
 
 def with_error(mean: float, error: float) -> str:
-    """A number rounded to its standard error: 0.4213(12) means ± 0.0012."""
+    """A number rounded to its standard error: 0.4213(12) means 0.4213 ± 0.0012, and 4.21(12)e+09 likewise."""
     if error == 0 or not math.isfinite(error):
         return f"{mean:.5g}"
-    digits = 1 - math.floor(math.log10(error))
+    power = math.floor(math.log10(max(abs(mean), error)))
+    if not _SMALLEST <= power < _LARGEST:
+        return f"{with_error(mean / 10.0**power, error / 10.0**power)}e{power:+03d}"
+    digits = 1 - math.floor(math.log10(float(f"{error:.1e}")))
     if digits < 0:
         return f"{round(mean, digits):.0f}({round(error, digits):.0f})"
     return f"{mean:.{digits}f}({round(error * 10**digits)})"

@@ -21,7 +21,7 @@ def network_line(data: dict[str, Any]) -> str:
     """What the network is."""
     net = data["network"]
     return (
-        f"{net['activation']} MLP of {net['depth']} layers, widths {_widths(net['widths'])}; "
+        f"{net['activation']} MLP of {net['depth']} layer{'s' if net['depth'] > 1 else ''}, widths {_widths(net['widths'])}; "
         f"C_b = {_same(net['C_b'])}, C_W = {_same(net['C_W'])}; {net['parameters']:,} parameters"
     )
 
@@ -51,8 +51,9 @@ def advice(data: dict[str, Any]) -> str:
 def validity_line(data: dict[str, Any]) -> str:
     """What depth over width means for this network."""
     validity = data["validity"]
-    spread = f"The kernel of one network is off the mean by {100 * validity['relative_spread']:.2g} %, typically: "
-    return spread + validity["meaning"] + "."
+    spread = validity["relative_spread"]
+    size = f"{100 * spread:.2g} % of" if spread < 1 else f"{spread:.2g} times"
+    return f"The kernel's standard deviation between networks is {size} its mean: {validity['meaning']}."
 
 
 def agreement(data: dict[str, Any]) -> str:
@@ -62,9 +63,10 @@ def agreement(data: dict[str, Any]) -> str:
     if not uncertain:
         return "Nothing fluctuates in a network of one layer."
     fluctuation = data["validity"]["relative_fluctuation"]
+    share = f"up to about {100 * fluctuation:.2g} %" if fluctuation < 1 else "more than the whole"
     return (
-        f"{data['meta']['networks']} networks. Theory leaves out the next order in 1/n, here up to about "
-        f"{100 * fluctuation:.2g} % of V and of the shift of K: more networks would resolve it, wider ones shrink it."
+        f"{data['meta']['networks']} networks. Theory leaves out the next order in 1/n, here {share} of V and of the "
+        "shift of K: more networks would resolve it, wider ones shrink it."
     )
 
 

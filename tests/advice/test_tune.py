@@ -1,0 +1,78 @@
+"""Tuning: each class gets its critical point, and a refusal says why."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from finitewidth._errors import ArgumentError
+from finitewidth.activations import leaky_relu
+from finitewidth.advice import NotTunableError, tune
+from finitewidth.criticality import susceptibilities
+from finitewidth.networks import MLP
+
+WIDTHS = (3, 64, 32, 32, 1)
+
+
+@pytest.mark.parametrize(
+    ("activation", "C_b", "C_W"),
+    [
+        ("relu", 0.0, 2.0),
+        (leaky_relu(0.1), 0.0, 2 / 1.01),
+        ("tanh", 0.0, 1.0),
+        ("erf", 0.0, np.pi / 4),
+        ("softsign", 0.0, 1.0),
+        ("gelu", 0.17292239, 1.98305826),
+        ("swish", 0.55514317, 1.98800468),
+        (lambda z: z * jnp.exp(-(z**2)), 0.0, 1.0),
+    ],
+)
+def test_every_layer_becomes_critical(activation, C_b, C_W):
+    """PDLT (5.67), (5.90), (5.101), (5.105): whatever the layers had before."""
+    net = MLP(activation, WIDTHS, C_b=[0.1, 0.2, 0.3, 0.4], C_W=[1, 2, 3, 4])
+    tuned = tune(net)
+    np.testing.assert_allclose(tuned.C_b, [C_b] * 4, atol=5e-9)
+    np.testing.assert_allclose(tuned.C_W, [C_W] * 4, atol=5e-9)
+    assert (tuned.widths, tuned.activation) == (net.widths, net.activation)
+    assert net.C_W[3] == 4  # the network given is not changed
+
+
+def test_first_layer_recipe_of_half_stable_networks():
+    r"""PDLT (5.71)-(5.72): inputs normalised as the documentation says start at $K^\star$, where both $\chi$ are one."""
+    from finitewidth.criticality import criticality
+
+    net = tune(MLP("gelu", WIDTHS))
+    K_star = criticality("gelu").point.K_star
+    x = np.array([[1.0, -2.0, 0.5]])
+    x = x * np.sqrt(3 * (K_star - float(net.C_b[0])) / float(net.C_W[0])) / np.linalg.norm(x)
+    K = float(net.first_kernel(x)[0, 0])
+    np.testing.assert_allclose(K, K_star, rtol=1e-13)
+    at = susceptibilities("gelu", K, net.C_W[1])
+    np.testing.assert_allclose([at.chi_parallel, at.chi_perp], 1, rtol=1e-12)
+
+
+def test_renormalised():
+    r"""PDLT (5.138)-(5.142): $C_W^{(\ell)} = 1 + \frac2{3n_{\ell-1}}$ after the first layer."""
+    tuned = tune(MLP("tanh", WIDTHS), renormalised=True)
+    np.testing.assert_allclose(tuned.C_W, [1, 1 + 2 / (3 * 64), 1 + 2 / (3 * 32), 1 + 2 / (3 * 32)], rtol=1e-13)
+    np.testing.assert_allclose(tune(MLP("relu", WIDTHS), renormalised=True).C_W, 2.0)
+    with pytest.raises(ArgumentError, match="half-stable"):
+        tune(MLP("gelu", WIDTHS), renormalised=True)
+
+
+@pytest.mark.parametrize(
+    ("activation", "reason"),
+    [
+        ("sigmoid", "would need C_b = -4 < 0"),
+        ("softplus", "does not cross 1"),
+        ("perceptron", "chi_perp is infinite"),
+        ("z^2", "slope vanishes"),
+        ("exp", "between 0.5 and 0.5"),
+        ("centered_softplus", "K* = 0 repels"),
+    ],
+)
+def test_refusals_say_why(activation, reason):
+    """PDLT (5.73)-(5.81): no critical point, or only one that repels."""
+    with pytest.raises(NotTunableError, match="cannot be tuned") as caught:
+        tune(MLP(activation, WIDTHS))
+    assert reason in caught.value.reason
+    assert caught.value.argument == "activation"

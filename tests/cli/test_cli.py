@@ -1,0 +1,244 @@
+"""The command line: exit codes, messages, and the numbers it writes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from finitewidth import cli
+from finitewidth.activations import ACTIVATIONS
+from finitewidth.criticality import criticality
+from finitewidth.ensembles import simulate
+from finitewidth.flow import flow
+from finitewidth.networks import MLP
+from finitewidth.report.inputs import generic_inputs
+
+SMALL = ("--activation", "tanh", "--depth", "3", "--width", "16", "--input-width", "4", "--networks", "100")
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs a command line: exit code, standard output, standard error."""
+
+    def command(*argv):
+        code = cli.main([str(part) for part in argv])
+        return code, *capsys.readouterr()
+
+    return command
+
+
+@pytest.mark.parametrize("argv", [(), ("report",), ("activations",), ("phase-diagram",), ("simulate",)])
+def test_help_is_documentation(run, argv):
+    code, out, err = run(*argv, "--help")
+    assert (code, err) == (0, "")
+    assert "examples:" in out
+    assert (
+        f"finitewidth {argv[0]}" in out
+        if argv
+        else all(name in out for name in ("report", "activations", "phase-diagram", "simulate"))
+    )
+
+
+def test_version(run):
+    code, out, _ = run("--version")
+    assert code == 0
+    assert out.startswith("finitewidth ")
+
+
+@pytest.mark.parametrize("argv", [(), ("nonsense",), ("report", "--depth", "many"), ("simulate",), ("phase-diagram",)])
+def test_misuse_is_refused_by_the_parser(run, argv):
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "")
+    assert "usage: finitewidth" in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (("report", "--activation", "gelo"), "did you mean 'gelu'?"),
+        (("report", "--depth", "0"), "`--depth`: got 0"),
+        (("report", "--width", "-3"), "`--width`: got -3"),
+        (("report", "--input-width", "0"), "`widths[0]`: got 0"),
+        (("report", "--C-b", "1"), "one without the other"),
+        (("report", *SMALL, "--C-b", "0", "--C-W", "-1"), "`C_W`: got a negative value"),
+        (("report", *SMALL[:-1], "1", "--C-b", "0", "--C-W", "1"), "`networks`: got 1"),
+        (("report", *SMALL, "--C-b", "0", "--C-W", "nan"), "`C_W`: got a NaN"),
+        (("report", "--inputs", "absent.csv"), "`--inputs`: got 'absent.csv'"),
+        (("activations", "tanhh"), "did you mean 'tanh'?"),
+        (("phase-diagram", "--activation", "tanh", "--C-W-max", "-1"), "`--C-W-max`: got -1"),
+        (("phase-diagram", "--activation", "tanh", "--output", "picture.doc"), "ends in .png, .svg, .pdf"),
+        (("phase-diagram", "--activation", "perceptron"), "jumps"),
+        (("simulate", "--activation", "tanh", "--widths", "3"), "at least two"),
+        (("simulate", "--activation", "tanh", "--widths", "3,0,1"), "`--widths[1]`: got 0"),
+        (("simulate", "--activation", "tanh", "--widths", "3,4,1", "--seed", "-1"), "`seed`: got -1"),
+        (
+            ("simulate", "--activation", "tanh", "--widths", "3,4,1", "--C-b", "0", "--C-W", "1", "--method", "lasy"),
+            "did you mean 'lazy'?",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(run, argv, message):
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "")
+    assert err.startswith("finitewidth: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "option"),
+    [
+        (("report",), "--html"),
+        (("report",), "--json"),
+        (("phase-diagram", "--activation", "tanh"), "--output"),
+        (("simulate", "--activation", "tanh", "--widths", "3,4,1"), "--json"),
+        (("simulate", "--activation", "tanh", "--widths", "3,4,1"), "--checkpoint"),
+    ],
+)
+@pytest.mark.parametrize("place", ["nowhere/out.png", "folder.png"])
+def test_unwritable_outputs_are_refused_before_the_work(run, tmp_path, monkeypatch, argv, option, place):
+    def work(*_, **__):
+        raise AssertionError("the work has begun")
+
+    for name in ("finitewidth.report.report", "finitewidth.criticality.criticality", "finitewidth.ensembles.simulate"):
+        room, function = name.rsplit(".", 1)
+        monkeypatch.setattr(sys.modules[room], function, work)
+    (tmp_path / "folder.png").mkdir()
+    code, out, err = run(*argv, option, tmp_path / place)
+    assert (code, out) == (2, "")
+    assert f"`{option}`: got" in err
+    assert err.count("\n") == 1
+
+
+def test_a_check_leaves_no_file_behind(run, tmp_path):
+    run("report", "--activation", "gelo", "--html", tmp_path / "a.html", "--json", tmp_path / "a.json")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "old.json").write_text("old")
+    run("report", "--activation", "gelo", "--json", tmp_path / "old.json")
+    assert (tmp_path / "old.json").read_text() == "old"
+
+
+def test_an_interrupt_is_exit_code_130(run, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["finitewidth.report"], "report", interrupted)
+    code, _, err = run("report", *SMALL, "--C-b", "0", "--C-W", "1")
+    assert code == 130
+    assert err == "finitewidth: interrupted\n"
+
+
+def test_report_in_every_form(run, tmp_path):
+    """PDLT (4.118), (4.119): the numbers in the JSON are the flow's, at the critical point of PDLT (5.90)."""
+    html, data = tmp_path / "report.html", tmp_path / "report.json"
+    code, out, err = run("report", *SMALL, "--html", html, "--json", data)
+    assert code == 0
+    assert "Kernel and fluctuation by depth" in out
+    assert err.split() == ["written:", str(html), "written:", str(data)]
+    assert html.read_text("utf-8").startswith("<!DOCTYPE html>")
+    read = json.loads(data.read_text("utf-8"))
+    net = MLP("tanh", (4, 16, 16, 1))
+    theory = flow(net, generic_inputs(4, 1.0)[0])
+    assert read["criticality"]["tuned"]
+    assert read["network"]["widths"] == [4, 16, 16, 1]
+    np.testing.assert_allclose(read["layers"]["V"], theory.V[:, [0, 1], [0, 1], [0, 1], [0, 1]], rtol=1e-9)
+
+
+def test_report_as_json_alone(run, tmp_path):
+    rows = tmp_path / "data.csv"
+    rows.write_text("1,0,0,1\n0.5,1,0,-1\n")
+    arguments = ("--inputs", rows, "--C-b", "0.05", "--C-W", "1.5", "--json")
+    code, out, err = run("report", *SMALL[:6], "--networks", "100", *arguments)
+    assert (code, err.strip()) == (0, "")
+    read = json.loads(out)
+    assert read["meta"]["inputs"] == "given"
+    assert read["layers"]["K"][0] == [pytest.approx(0.05 + 1.5 * 2 / 4), pytest.approx(0.05 + 1.5 * 2.25 / 4)]
+    assert not read["criticality"]["tuned"]
+
+
+def test_activations(run):
+    """PDLT (5.67), (5.90): class and critical initialisation, or none."""
+    code, out, _ = run("activations", "relu", "tanh", "perceptron")
+    assert code == 0
+    head, relu, tanh, perceptron = (line.split() for line in out.splitlines())
+    assert head == ["name", "formula", "class", "C_b", "C_W", "K*"]
+    assert relu[-4:] == ["scale-invariant", "0", "2", "any"]
+    assert tanh[-4:] == ["K*=0", "0", "1", "0"]
+    assert perceptron[-4:] == ["none", "-", "-", "-"]
+
+
+def test_activations_lists_all_by_default(run, monkeypatch):
+    verdict = criticality("perceptron")
+    monkeypatch.setattr(sys.modules["finitewidth.criticality"], "criticality", lambda _: verdict)
+    _, out, _ = run("activations")
+    assert [line.split()[0] for line in out.splitlines()[1:]] == sorted(ACTIVATIONS)
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_phase_diagram(run, tmp_path):
+    """PDLT figure 5.1: ordered at the left and top, chaotic at the lower right, critical at (C_W, C_b) = (1, 0)."""
+    picture = tmp_path / "tanh.png"
+    code, out, err = run("phase-diagram", "--activation", "tanh", "--output", picture)
+    assert (code, err) == (0, f"written: {picture}\n")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    rows = [line.split("│")[1] for line in out.splitlines() if "│" in line]
+    assert len(rows) == 17
+    assert rows[0][:40] == "·" * 40
+    assert rows[-2][-1] == "#"
+    assert rows[-1][20] == "*"  # 61 columns from 0 to 3: column 20 is C_W = 1
+    assert rows[-1][:20] == "0" * 20
+    assert "critical point: (C_b, C_W) = (0, 1), K* = 0, stable" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_simulate(run, tmp_path):
+    """PDLT (4.70): the JSON holds exactly what the library's own call returns."""
+    data = tmp_path / "measured.json"
+    arguments = ("--activation", "relu", "--widths", "3,8,8,1", "--networks", "300", "--seed", "4")
+    code, out, err = run("simulate", *arguments, "--json", data)
+    assert (code, err.strip()) == (0, f"written: {data}")
+    assert "V(01)(01)" in out
+    read = json.loads(data.read_text("utf-8"))
+    x = np.random.default_rng(4).normal(size=(2, 3))
+    measured = simulate(MLP("relu", (3, 8, 8, 1), C_W=2.0), x, networks=300, seed=4)
+    np.testing.assert_allclose(read["inputs"], x, rtol=0)
+    np.testing.assert_allclose(read["K"]["mean"], measured.K.mean, rtol=1e-12)
+    np.testing.assert_allclose(read["V"]["standard_error"], measured.V.standard_error, rtol=1e-9)
+    assert (read["meta"]["seed"], read["meta"]["networks"]) == (4, 300)
+
+
+def test_simulate_reads_inputs_and_resumes(run, tmp_path):
+    inputs, state = tmp_path / "x.npy", tmp_path / "state.npz"
+    np.save(inputs, np.eye(3)[:1])
+    arguments = ("--activation", "relu", "--widths", "3,8,8,1", "--C-b", "0", "--C-W", "2", "--inputs", inputs)
+    first = run("simulate", *arguments, "--networks", "64", "--checkpoint", state, "--json")
+    again = run("simulate", *arguments, "--networks", "64", "--checkpoint", state, "--json")
+    assert first == again
+    assert np.shape(json.loads(first[1])["K"]["mean"]) == (3, 1, 1)
+    assert state.exists()
+
+
+def test_inputs_that_are_none(run, tmp_path):
+    for name, content in (("words.csv", "one,two\n"), ("broken.npy", "nothing"), ("empty.npy", "")):
+        (tmp_path / name).write_text(content)
+        code, _, err = run("simulate", "--activation", "relu", "--widths", "2,4,1", "--inputs", tmp_path / name)
+        assert code == 2
+        assert "`--inputs`" in err
+        assert err.count("\n") == 1
+
+
+def test_an_activation_without_criticality_gets_a_stated_choice(run):
+    code, out, err = run("simulate", "--activation", "perceptron", "--widths", "2,4,1", "--networks", "16", "--json")
+    assert code == 0
+    assert "perceptron cannot be tuned" in err
+    assert "using C_b = 0, C_W = 1" in err
+    assert json.loads(out)["network"]["C_W"] == [1, 1]
+
+
+def test_a_closed_pipe_is_no_error():
+    source = "import sys; from finitewidth.cli import main; sys.exit(main(['activations', 'perceptron', 'linear']))"
+    command = f'{sys.executable} -c "{source}" | head -n 1; exit ${{PIPESTATUS[0]}}'
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
