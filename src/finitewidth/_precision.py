@@ -6,6 +6,7 @@ from typing import ParamSpec, TypeVar
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from ._errors import ArgumentError
 
@@ -22,9 +23,9 @@ def in_float64(function: Callable[Parameters, Result]) -> Callable[Parameters, R
 
     @functools.wraps(function)
     def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        if jax.config.jax_enable_x64:
+        if jax.dtypes.canonicalize_dtype(float) == np.float64:
             return function(*args, **kwargs)
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, kwargs))):
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((args, kwargs))):
             raise ArgumentError(
                 "jax_enable_x64",
                 f"a call of `{function.__name__}` under jit, vmap or grad in 32-bit mode",
@@ -38,6 +39,6 @@ def in_float64(function: Callable[Parameters, Result]) -> Callable[Parameters, R
 
 def to_numpy(result: Result) -> Result:
     """A pytree of results as NumPy arrays, which keep their 64 bits in any mode; untouched if it is being traced."""
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(result)):
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(result)):
         return result
     return jax.tree.map(np.asarray, result)

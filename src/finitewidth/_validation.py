@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ._errors import DomainError, ShapeError
@@ -15,15 +16,20 @@ from ._errors import DomainError, ShapeError
 
 def is_concrete(value: Any) -> bool:
     """Whether `value` holds numbers now, rather than being traced by `jit` or `grad`."""
-    return not isinstance(value, jax.core.Tracer)
+    return not isinstance(value, Tracer)
 
 
 def as_floats(value: Any, argument: str) -> Array:
     """`value` as a real floating-point JAX array without NaN or infinity."""
-    try:
-        array = jnp.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise ShapeError(argument, type(value).__name__, "an array of real numbers") from error
+    if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value)):
+        try:
+            value = np.asarray(value)
+        except (TypeError, ValueError) as error:
+            raise ShapeError(argument, f"a ragged {type(value).__name__}", "an array of real numbers") from error
+        if value.dtype.kind not in "fiubc":
+            raise ShapeError(argument, f"{value.dtype} entries", "an array of real numbers")
+        value = value if value.dtype.kind == "c" else value.astype(np.float64)
+    array = jnp.asarray(value)
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
         raise DomainError(argument, "complex numbers", "real numbers")
     array = array.astype(jnp.result_type(float))

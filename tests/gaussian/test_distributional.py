@@ -31,15 +31,13 @@ PAIRS = {
     "elu": (ELU, ELU),
     "scaled_elu": (SCALED_ELU, SCALED_ELU),
     "hard_tanh": (HARD_TANH, HARD_TANH),
-    "softsign_hard_tanh": (SOFTSIGN, HARD_TANH),
+    "scaled_elu_hard_tanh": (SCALED_ELU, HARD_TANH),
     "tanh_scaled_elu": (TANH, SCALED_ELU),
 }
 COVARIANCE = (1.2, 0.5, 0.8)
 
 
-@pytest.mark.parametrize(
-    ("i", "j"), [(0, 0), (1, 1), (2, 0), (0, 2), (2, 2), (3, 1), (1, 3), (4, 0), (0, 4), (3, 3), (5, 1), (4, 4)]
-)
+@pytest.mark.parametrize(("i", "j"), [(0, 0), (1, 1), (2, 0), (0, 2), (2, 2), (3, 1), (0, 4), (3, 3), (4, 4)])
 def test_absolute_values_match_their_closed_form(i, j):
     """PDLT (5.159) and its derivatives by the covariance; zero at coincidence where they diverge."""
     Kaa, Kab, Kbb = (
@@ -69,14 +67,26 @@ def test_second_derivatives_of_hard_tanh_are_densities_at_its_corners():
     assert float(distributional_pair(HARD_TANH, 2, HARD_TANH, 2, *COVARIANCE)) == pytest.approx(expected, rel=1e-13)
 
 
-def five_point(function, x, h=4e-3):
-    """The derivative to order h^6 (seven points without the middle one)."""
+def derivative(function, x, h=4e-3):
+    """Central differences to order h^6."""
     weights = {1: 45, 2: -9, 3: 1}
     return sum(w * (function(x + k * h) - function(x - k * h)) for k, w in weights.items()) / (60 * h)
 
 
-@pytest.mark.parametrize(("i", "j"), [(0, 0), (1, 1), (2, 0), (0, 2), (2, 2), (3, 1)])
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize(
+    ("name", "i", "j"),
+    [
+        ("softsign", 1, 1),
+        ("softsign", 2, 0),
+        ("scaled_elu", 0, 0),
+        ("scaled_elu", 1, 1),
+        ("scaled_elu", 2, 0),
+        ("hard_tanh", 1, 1),
+        ("hard_tanh", 2, 2),
+        ("scaled_elu_hard_tanh", 1, 1),
+        ("tanh_scaled_elu", 1, 1),
+    ],
+)
 def test_derivatives_by_the_covariance_are_averages_of_derivatives(name, i, j):
     """PDLT (5.53) for each entry of the covariance; delta functions count."""
     f, g = PAIRS[name]
@@ -86,7 +96,7 @@ def test_derivatives_by_the_covariance_are_averages_of_derivatives(name, i, j):
             covariance = [x if k == entry else value for k, value in enumerate(COVARIANCE)]
             return float(distributional_pair(f, i, g, j, *covariance))
 
-        expected = factor * five_point(lower, COVARIANCE[entry])
+        expected = factor * derivative(lower, COVARIANCE[entry])
         raised = float(distributional_pair(f, i + p, g, j + q, *COVARIANCE))
         assert raised == pytest.approx(expected, rel=1e-9, abs=1e-10)
 
@@ -106,7 +116,7 @@ def test_coincident_variables():
     """PDLT (5.50): $g'(K) = \\langle f'^2 + f f''\\rangle_K$ holds at coincidence, where only deltas on deltas are dropped."""
     K = jnp.array([0.3, 2.0])
     for f in (SOFTSIGN, SCALED_ELU, HARD_TANH):
-        slope = five_point(lambda k, f=f: np.asarray(pair_average(f, f, f.kinks, f.kinks, k, k, k)), np.asarray(K))
+        slope = derivative(lambda k, f=f: np.asarray(pair_average(f, f, f.kinks, f.kinks, k, k, k)), np.asarray(K))
         moments = distributional_pair(f, 1, f, 1, K, K, K) + distributional_pair(f, 2, f, 0, K, K, K)
         np.testing.assert_allclose(moments, slope, rtol=1e-9)
     nearly = distributional_pair(SOFTSIGN, 2, SOFTSIGN, 2, K, (1 - 1e-13) * K, K)

@@ -88,6 +88,7 @@ def perturbed_pair_flow(
 
     $$K_{00}' = C_b + C_Wg(K_{00}),\qquad \delta K_{[1]}' = \chi_\parallel\,\delta K_{[1]},\qquad
       \delta\delta K_{[2]}' = \chi_\perp\,\delta\delta K_{[2]} + h\,(\delta K_{[1]})^2,$$
+
     $$\delta\delta K_{[0]}' = \chi_\parallel\,\delta\delta K_{[0]} + (\chi_\parallel-\chi_\perp)\,\delta\delta K_{[2]}
       + \tfrac12(\chi_\parallel'-\chi_\perp')(\delta K_{[1]})^2.$$
 

@@ -46,6 +46,7 @@ def flow_of_one_input(
 
     $$K' = C_b + C_Wg(K),\qquad V' = \chi_\parallel^2V + C_W^2\big[\langle\sigma^4\rangle_K -
     \langle\sigma^2\rangle_K^2\big],$$
+
     $$G^{\{1\}\prime} = c_b^{\{1\}} + c_W^{\{1\}}g(K) + \chi_\parallel G^{\{1\}} + \tfrac18j(K)\frac V{K^2},
       \qquad \frac{j}{8K^2} = \tfrac12C_Wg''(K).$$
     """

@@ -27,7 +27,8 @@ class ProgressBar:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
+        if self._bar.live.is_started:  # stopping a bar that never appeared would print an empty line
+            self._bar.stop()
 
     def advance_to(self, done: int) -> None:
         """`done` of the networks are finished."""

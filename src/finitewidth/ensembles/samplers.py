@@ -73,9 +73,9 @@ class NetworkSampler(Sampler):
         return passed.metrics[1:]
 
     def numbers_per_network(self) -> int:
-        """Weights if stored; directions and images of the samples if lazy; preactivations."""
-        of_layers = sum(self.net.widths) * len(self.x) * 4
-        return of_layers + (self.net.parameters if self.kind is DenseGaussian else 0)
+        """A few vectors per sample, as wide as the widest layer; all weights if they are stored."""
+        vectors = 8 * max(self.net.widths) * len(self.x)
+        return vectors + (self.net.parameters if self.kind is DenseGaussian else 0)
 
 
 METHODS: dict[str, Callable[[MLP, Float[Array, "N n_0"]], Sampler]] = {

@@ -123,6 +123,7 @@ class EvenAction(eqx.Module):
         $$E[z_1z_2] = K_{12} - \tfrac\epsilon2 V^{\rho_1\cdots\rho_4}K_{1\rho_1}K_{2\rho_2}K_{\rho_3\rho_4}
           \quad\text{PDLT (1.74)}$$
 
+
         $$E[z_1\cdots z_4]_{\mathrm{conn}}
           = -\epsilon V^{\rho_1\cdots\rho_4}K_{1\rho_1}K_{2\rho_2}K_{3\rho_3}K_{4\rho_4}
           \quad\text{PDLT (1.78)}$$

@@ -47,6 +47,7 @@ def connected_from_even_moments(even_moments: Sequence[Float[Array, "..."] | Any
 
     $$E[1234]_c = E[1234] - E[12]E[34] - E[13]E[24] - E[14]E[23]\quad\text{PDLT (1.54)}$$
 
+
     $$E[1\cdots6]_c = E[1\cdots6] - \{E[1234]E[56] + 14\} + 2\{E[12]E[34]E[56] + 14\}\quad\text{PDLT (1.61)}$$
     """
     even = _as_tensors(even_moments, "even_moments", order_step=2)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from .panels import LAYER, beside, conditional_average, distance, normal_rule, ratio, root, rungs
 
-PAIR_NODES = 16
+PAIR_NODES = 20
 PAIRS_AT_ONCE = 16  # some ten megabytes of nodes
 
 
@@ -37,7 +37,7 @@ def average_pair(
     slope = beta[..., None] * outer
     kink, mean_crossing = ratio(kinks_f, outer), ratio(kinks_g, slope)
     layer = distance(LAYER * deviation[..., None], slope)
-    points = [kink, *beside(kink, *rungs(outer)), mean_crossing, *beside(mean_crossing, layer, *rungs(slope))]
+    points = [kink, beside(kink, *rungs(outer)), mean_crossing, beside(mean_crossing, layer, *rungs(slope))]
     u, weights = normal_rule(points, PAIR_NODES)
     inner = conditional_average(g, kinks_g, slope[..., None] * u, deviation[..., None, None], PAIR_NODES)
     return jnp.sum(weights * f(outer[..., None] * u) * inner, axis=(-2, -1))

@@ -76,14 +76,13 @@ def _pivoted_cholesky(K: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Int[
 def _places(own: _Planes, later: Sequence[_Planes], k: int, u: Float[Array, "*batch k"], central: bool) -> list[Array]:
     """Where the integrand changes along coordinate k, given the coordinates before."""
     crossing = own.crossing(k, u)
-    points = [crossing, *beside(crossing, *rungs(own.row[k]))]
+    points = [crossing, beside(crossing, *rungs(own.row[k]))]
     coincidences = [second.coinciding(first, k) for first, second in itertools.combinations(later, 2)]
-    for planes in (*later, *coincidences):
-        points += beside(planes.crossing(k, u), planes.layer(k))
+    points += [beside(planes.crossing(k, u), planes.layer(k)) for planes in (*later, *coincidences)]
     if central and k == 0:
         return points  # all planes pass through zero, where a panel ends already
     points += [planes.crossing(k, u) for planes in (*later, *coincidences)]
-    return points + [end for planes in later for end in beside(planes.crossing(k, u), rungs(planes.row[k])[0])]
+    return points + [beside(planes.crossing(k, u), rungs(planes.row[k])[0]) for planes in later]
 
 
 def _tabulated_average(function: Callable[[Array], Array], planes: _Planes) -> Table:
@@ -91,7 +90,7 @@ def _tabulated_average(function: Callable[[Array], Array], planes: _Planes) -> T
     deviation = planes.row[-1]
     reach = REACH * jnp.sum(jnp.abs(planes.row[:-1]))
     scales = (jnp.asarray(OWN_SCALE), root(OWN_SCALE * reach), LAYER * deviation)
-    ends = panel_ends([planes.offsets, *beside(planes.offsets, *scales)], reach)
+    ends = panel_ends([planes.offsets, beside(planes.offsets, *scales)], reach)
     return tabulate(lambda mean: conditional_average(function, planes.offsets, mean, deviation, PAIR_NODES), ends)
 
 

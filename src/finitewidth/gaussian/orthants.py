@@ -1,16 +1,17 @@
 r"""Averages of products of signs, steps and piecewise linear functions of up to six Gaussian variables.
 
 The covariance may be singular: repeated variables, multiples of one another, more variables than dimensions. Values are
-those of the covariance as it is given, to rounding; nothing is extrapolated from regular ones. A variable of variance
-zero is zero: it has sign 0, step 1/2 and absolute value 0.
+those of the covariance as it is given, to rounding. A variable of variance zero is always zero: it has sign 0, step 1/2
+and absolute value 0.
 
-Accuracy, for variances one: signs and steps 1e-11 (six variables: 1e-9, and $10^{-16}/\sqrt{1-\rho^2}$ when two of them
-have a correlation $\rho$ that close to $\pm1$); piecewise linear functions 1e-12 (five and six variables: 1e-9).
-Correlations with $1-\rho^2 < 10^{-15}$ count as $\pm1$, because rounded entries do not tell the two apart.
+Accuracy in units of the standard deviations: 1e-12 for up to four variables, 1e-9 for five and six, however close to
+singular. Two variables with $1-\rho^2 < 2\cdot10^{-15}$ count as coincident, because rounded entries do not tell; signs
+and steps change by $\tfrac2\pi\sqrt{1-\rho^2}$ there, and six of them keep only $10^{-16}/\sqrt{1-\rho^2}$ next to it.
 
-Derivatives with respect to the covariance: those of signs and steps diverge where two variables coincide and are only
-defined for regular covariances; the first derivatives of piecewise linear products are finite and right everywhere
-that no variance vanishes, the higher ones again for regular covariances only.
+Derivatives with respect to the covariance: those of signs and steps diverge where two variables coincide and are right
+for regular covariances only. The first derivatives of piecewise linear products are finite; they are right (to 1e-7)
+for every covariance of up to four variables without a zero variance, and for more variables if the covariance is
+regular or what makes it singular is not varied, as with repeated inputs. Higher derivatives: regular covariances only.
 """
 
 import itertools

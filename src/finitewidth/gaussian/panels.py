@@ -57,9 +57,11 @@ def kink_points(kinks: tuple[float, ...]) -> Float[Array, " t"]:
     return jnp.asarray(kinks or (0.0,), dtype=float)
 
 
-def beside(crossing: Array, *distances: Array) -> list[Array]:
+def beside(crossing: Array, *distances: Array) -> Float[Array, "*batch ends"]:
     """The points at each of the `distances` on either side of every crossing."""
-    return [crossing + sign * length for length in distances for sign in (-1.0, 1.0)]
+    lengths = jnp.stack(jnp.broadcast_arrays(*(s * length for length in distances for s in (-1.0, 1.0))), axis=-1)
+    points = crossing[..., None] + lengths
+    return points.reshape(*points.shape[:-2], -1)
 
 
 def panel_ends(points: Sequence[Array], reach: Array | float) -> Float[Array, "*batch ends"]:
@@ -98,7 +100,7 @@ def conditional_average(
     r"""$\langle f(m + s\,\xi)\rangle$ over $\xi\sim N(0,1)$, elementwise over means $m$ and deviations $s$."""
     mean, deviation = (array[..., None] for array in jnp.broadcast_arrays(mean, deviation))
     crossing = ratio(kinks - mean, deviation)
-    xi, weights = normal_rule([crossing, *beside(crossing, *rungs(deviation))], nodes)
+    xi, weights = normal_rule([crossing, beside(crossing, *rungs(deviation))], nodes)
     return jnp.sum(weights * function(mean[..., None] + deviation[..., None] * xi), axis=(-2, -1))
 
 
