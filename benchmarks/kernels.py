@@ -87,11 +87,10 @@ def main() -> None:
         chosen = [row for row in rows if row["activation"] == activation]
         by_depth = [row for row in chosen if row["N"] == options.samples[-1]]
         by_samples = [row for row in chosen if row["L"] == options.depths[-1]]
-        print(
-            f"{activation}: cost ~ N^{exponent(options.samples, [r['cpu'] for r in by_samples]):.2f} "
-            f"L^{exponent(options.depths, [r['cpu'] for r in by_depth]):.2f}; cold minus warm "
-            + ", ".join(f"{r['cold_cpu'] - r['cpu']:.2f} s at L = {r['L']}" for r in by_depth)
-        )
+        in_samples = exponent(options.samples, [row["cpu"] for row in by_samples])
+        in_depth = exponent(options.depths, [row["cpu"] for row in by_depth])
+        cold = ", ".join(f"{row['cold_cpu'] - row['cpu']:.2f} s at L = {row['L']}" for row in by_depth)
+        print(f"{activation}: cost ~ N^{in_samples:.2f} L^{in_depth:.2f}; cold minus warm {cold}")
 
 
 if __name__ == "__main__":

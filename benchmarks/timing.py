@@ -22,7 +22,9 @@ def best(function: Callable[[], Any], repeats: int) -> tuple[float, float]:
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """The slope of log cost against log size over the two largest sizes."""
+    """The slope of log cost against log size over the two largest sizes; NaN for a single size."""
+    if len(sizes) < 2:
+        return float("nan")
     (a, b), (x, y) = np.log(sizes[-2:]), np.log(costs[-2:])
     return float((y - x) / (b - a))
 

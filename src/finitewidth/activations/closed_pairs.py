@@ -14,6 +14,8 @@ from jaxtyping import Array
 
 from ..gaussian.arcsine import arcsine
 
+# Roots and inverses are taken of each variance alone: in a Gram matrix these are vectors, computed once per input.
+
 PairFormula = Callable[[Array, Array, Array], Array]
 
 # Correlations this close to +-1 are taken as +-1: there the moments that diverge (delta functions on top of one
@@ -99,16 +101,17 @@ def step_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
 
 def erf_pair(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     r"""$\tfrac2\pi\arcsin\frac{2K_{ab}}{\sqrt{(1+2K_{aa})(1+2K_{bb})}}$."""
-    return (2 / math.pi) * arcsine(2 * Kab / jnp.sqrt((1 + 2 * Kaa) * (1 + 2 * Kbb)))
+    return (2 / math.pi) * arcsine(2 * Kab * (1 / jnp.sqrt(1 + 2 * Kaa)) * (1 / jnp.sqrt(1 + 2 * Kbb)))
 
 
 def gelu_pair(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     r"""$\frac{K_{ab}}4 + \frac{K_{ab}}{2\pi}\arcsin\frac{K_{ab}}{\sqrt{(1+K_{aa})(1+K_{bb})}}
     + \frac{K_{aa}K_{bb} - K_{ab}^2 + K_{ab}^2[1/(1+K_{aa}) + 1/(1+K_{bb})]}{2\pi\sqrt{(1+K_{aa})(1+K_{bb})-K_{ab}^2}}$."""
-    product = (1 + Kaa) * (1 + Kbb)
-    angle = arcsine(Kab / jnp.sqrt(product))
-    rational = Kaa * Kbb - Kab**2 + Kab**2 * (1 / (1 + Kaa) + 1 / (1 + Kbb))
-    return Kab / 4 + Kab * angle / (2 * math.pi) + rational / (2 * math.pi * jnp.sqrt(product - Kab**2))
+    a, b = 1 / (1 + Kaa), 1 / (1 + Kbb)
+    root = jnp.sqrt(a) * jnp.sqrt(b)
+    cosine = Kab * root
+    rational = Kaa * Kbb - Kab**2 + Kab**2 * (a + b)
+    return Kab / 4 + (Kab * arcsine(cosine) + rational * root / _sine(cosine)) / (2 * math.pi)
 
 
 def monomial_pair(p: int, q: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:

@@ -43,6 +43,11 @@ class ScaleInvariant(Activation):
         """$(a_+^4 + a_-^4)/2$, PDLT (5.114)."""
         return (self.a_plus**4 + self.a_minus**4) / 2
 
+    @property
+    def has_closed_pair(self) -> bool:
+        """Always."""
+        return True
+
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
         """PDLT (5.159) and (5.161) for unequal norms, with all derivatives; even `i + j`."""
         if (i + j) % 2:
@@ -70,6 +75,11 @@ class ScaleInvariant(Activation):
 class Step(Activation):
     """The perceptron's step function, PDLT (2.9)."""
 
+    @property
+    def has_closed_pair(self) -> bool:
+        """Always."""
+        return True
+
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
         """Even `i + j`; zero for derivatives at coincidence."""
         return None if (i + j) % 2 else step_pair(i, j, Kaa, Kab, Kbb)
@@ -94,6 +104,11 @@ class ClosedPair(Activation):
 
     pair: PairFormula = field(kw_only=True)
 
+    @property
+    def has_closed_pair(self) -> bool:
+        """Always."""
+        return True
+
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
         """The formula, differentiated; even `i + j`."""
         return None if (i + j) % 2 else raised(self.pair, i, j)(Kaa, Kab, Kbb)
@@ -108,6 +123,11 @@ class Monomial(Activation):
     """$z^p$, PDLT (5.74)."""
 
     power: int = field(kw_only=True)
+
+    @property
+    def has_closed_pair(self) -> bool:
+        """Always."""
+        return True
 
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
         """Wick's theorem."""
@@ -126,6 +146,11 @@ class ExponentialSum(Activation):
 
     coefficients: tuple[complex, ...] = field(kw_only=True)
     rates: tuple[complex, ...] = field(kw_only=True)
+
+    @property
+    def has_closed_pair(self) -> bool:
+        """Always."""
+        return True
 
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
         """Finite sum over pairs of exponentials."""

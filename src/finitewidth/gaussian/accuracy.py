@@ -89,19 +89,32 @@ def _round_up(variance: float) -> float:
 
 
 def gram_rule(function: Function, largest_variance: float) -> HermiteRule | None:
-    """The rule for Gram matrices of a function; `None` where it has kinks or would need too many modes."""
-    if function.kinks:
+    """The rule for Gram matrices of a function; `None` where none is needed, or where modes would be too many.
+
+    Functions with a closed form need none; functions with kinks are integrated piecewise.
+    """
+    return _gram_rule(function, _round_up(largest_variance))
+
+
+@functools.lru_cache(maxsize=256)
+def _gram_rule(function: Function, variance: float) -> HermiteRule | None:
+    if function.kinks or function.has_closed_pair:
         return None
-    samples = _samples(function, 0, _round_up(largest_variance))[0]
+    samples = _samples(function, 0, variance)[0]
     rule = _hermite_rule(samples, _GRAM_TAIL, _REACH)
     return rule and HermiteRule(rule.order, rule.nodes, rule.reach, _parity(samples))
 
 
 def product_rule(function: Function, largest_variance: float, derivatives: int = 0) -> HermiteRule | None:
     """The rule for four- and six-point averages of the first `derivatives` derivatives, or `None` as above."""
-    if function.kinks:
+    return _product_rule(function, _round_up(largest_variance), derivatives)
+
+
+@functools.lru_cache(maxsize=256)
+def _product_rule(function: Function, variance: float, derivatives: int) -> HermiteRule | None:
+    if function.kinks or function.has_closed_product:
         return None
-    samples = _samples(function, derivatives, _round_up(largest_variance))
+    samples = _samples(function, derivatives, variance)
     # At coincident inputs two factors sit on one variable, so their products must be resolved too.
     products = [f for f in (samples[0], samples[0] ** 2, samples[0] * samples[-1]) if f.any()]
     rules = [_hermite_rule(product, _PRODUCT_TAIL, _PRODUCT_REACH, first=1) for product in products]
@@ -114,9 +127,14 @@ def product_rule(function: Function, largest_variance: float, derivatives: int =
 
 def pair_rule(function: Function, largest_variance: float, derivatives: int) -> GridRule | None:
     """The rule for averages of pairs of derivatives up to order `derivatives`, or `None` as above."""
-    if function.kinks:
+    return _pair_rule(function, _round_up(largest_variance), derivatives)
+
+
+@functools.lru_cache(maxsize=256)
+def _pair_rule(function: Function, variance: float, derivatives: int) -> GridRule | None:
+    if function.kinks or function.has_closed_pair:
         return None
-    samples = _samples(function, derivatives, _round_up(largest_variance))
+    samples = _samples(function, derivatives, variance)
     products = np.stack([f * g for f, g in itertools.combinations_with_replacement(samples, 2)])
     weights = hermite_table(_REFERENCE)[1][:, 0]
     exact, scale = products @ weights, np.abs(products) @ weights

@@ -52,8 +52,13 @@ class Function:
         function = self.derivative(order)
         return function(at + beside) - function(at - beside)
 
+    @property
+    def has_closed_pair(self) -> bool:
+        """Whether `closed_pair` knows all moments of even total order, so that no quadrature is needed for pairs."""
+        return False
+
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
-        r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ in closed form, elementwise over the three arrays, or `None`."""
+        r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ in closed form, elementwise over arrays that broadcast to `Kab`'s shape, or `None`."""
         return None
 
     def closed_square(self, K: Array) -> Array | None:

@@ -31,8 +31,8 @@ def mixed_moment(f: Function, i: int, g: Function, j: int, rule: PairRule, Kaa: 
     that have no closed form.
     """
     if f == g:
-        entries: list[Array] = jnp.broadcast_arrays(Kaa, Kab, Kbb)
-        closed = f.closed_pair(i, j, *entries)
+        shape = jnp.broadcast_shapes(jnp.shape(Kaa), jnp.shape(Kab), jnp.shape(Kbb))
+        closed = f.closed_pair(i, j, jnp.asarray(Kaa), jnp.broadcast_to(Kab, shape), jnp.asarray(Kbb))
         if closed is not None:
             return closed
     if f.kinks or g.kinks:
