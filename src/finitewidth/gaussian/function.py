@@ -58,7 +58,7 @@ class Function:
         return False
 
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
-        r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ in closed form, elementwise over arrays that broadcast to `Kab`'s shape, or `None`."""
+        r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ in closed form, elementwise (`Kab` has the full shape), or `None`."""
         return None
 
     def closed_square(self, K: Array) -> Array | None:
