@@ -52,6 +52,8 @@ def gaussian_expectation(functions: Sequence[Function | ElementwiseFunction], co
 
 
 def _average(functions: list[Function], K: Array, largest_variance: float) -> Array:
+    if len(set(functions)) > 1:  # closed forms are known for one function at a time
+        functions = [Function(f.value, f.kinks) for f in functions]
     kinked = any(f.kinks and not f.has_closed_product for f in functions)
     if kinked and len(functions) > _MOST_KINKED_VARIABLES:
         got = f"{len(functions)} variables, some with kinks"
