@@ -13,11 +13,11 @@ import jax
 import numpy as np
 
 import finitewidth as fw
-from finitewidth.flow.pairs import pair_index
 from finitewidth.flow.recursion import iterate
 from finitewidth.gaussian.accuracy import pair_rule, product_rule
 from finitewidth.networks import layer_parameters
 from finitewidth.networks.kernel_map import largest_variance
+from finitewidth.networks.pairs import pair_index
 from timing import best, exponent, table, timed
 
 

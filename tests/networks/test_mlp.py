@@ -27,7 +27,7 @@ def test_properties():
 def test_is_a_pytree_with_hyperparameters_as_leaves():
     """Networks pass through jit and grad; widths and activation are static."""
     net = fw.MLP("tanh", (3, 4, 1), C_b=0.1)
-    assert len(jax.tree.leaves(net)) == 2
+    assert len(jax.tree.leaves(net)) == 4
     assert jax.jit(lambda net: net.C_W.sum())(net) == 2.0
 
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from .._errors import DomainError
 from .._validation import as_count, as_number
 from ..gaussian.orthants import absolute_value_product, step_product
+from ..gaussian.sign_moments import two_slope_average
 from .activation import Activation
 from .closed_pairs import PairFormula, absolute_value_pair, monomial_pair, raised, step_pair
 
@@ -69,6 +70,12 @@ class ScaleInvariant(Activation):
         if any(orders) or not self.kinks:
             return None
         return absolute_value_product(self.odd_slope, self.even_slope, K)
+
+    def closed_powers(self, exponents: tuple[tuple[int, int], ...], K: Float[Array, "n n"]) -> Array | None:
+        """Products with slopes and at most two undifferentiated factors, by moments of signs."""
+        if not any(q for _, q in exponents) or sum(p for p, _ in exponents) > 2:
+            return None
+        return two_slope_average(self.a_plus, self.a_minus, exponents, K)
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,29 @@ from jaxtyping import Array, Float
 from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError, ValidityWarning
 from .._precision import in_float64, to_numpy
 from .._validation import as_covariance, is_concrete
-from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule, pair_rule, product_rule
+from ..gaussian.accuracy import (
+    CURVATURE_OF_VALUES,
+    TRACED_VARIANCE,
+    VALUES_AND_SLOPES,
+    gram_rule,
+    pair_rule,
+    product_rule,
+)
 from ..networks import MLP, layer_parameters
 from ..networks.kernel_map import compiled_kernels, largest_variance
-from . import next_order
-from .pairs import PairIndex, pair_index
+from ..networks.pairs import PairIndex, pair_index
+from . import next_order, tangent
 from .recursion import iterate
 from .result import Flow
 
-Through = Literal["kernel", "vertex", "next"]
+Through = Literal["kernel", "vertex", "ntk", "next"]
 
 _MOST_SAMPLES_NEXT = 3  # the second derivatives of four-point averages make longer programs than compile quickly
+_JUMP = 1e-9  # one-sided limits are taken at a small distance: a smaller jump is none
 _UNTRUSTED = 1.0  # relative variance of the metric at which the first correction is as large as the leading term
 
 _compiled_iterate = jax.jit(iterate, static_argnums=(0, 3, 4, 5))
+_compiled_tangent = jax.jit(tangent.iterate, static_argnums=(0, 4, 5, 6))
 _compiled_next = jax.jit(next_order.iterate, static_argnums=(0, 3, 4, 5))
 
 
@@ -51,14 +60,15 @@ def flow(
     - `x`: inputs, shape (N, n_0), one sample a row. Duplicated samples are fine, zero samples need `C_b > 0`.
     - `kernel`: instead of `x`, the first layer's kernel $K^{(1)}$, shape (N, N), positive semi-definite.
     - `through`: how far to go: `"kernel"` stops at infinite width and is fast for thousands of samples; `"vertex"` adds
-      the four-point vertex $V$ and the metric's correction $G^{\{1\}}$; `"next"` goes one order further, to the six-point
-      vertex $U$, $V^{\{1\}}$ and $G^{\{2\}}$, for a few samples and smooth activations.
+      the four-point vertex $V$ and the metric's correction $G^{\{1\}}$; `"ntk"` adds the tangent kernel, its mean
+      $\Theta + H^{\{1\}}/n$ and its correlations $A$, $B$, $D$, $F$, for the learning rates of `net`; `"next"` goes from the
+      vertex one order further, to the six-point vertex $U$, $V^{\{1\}}$ and $G^{\{2\}}$, for a few samples and smooth activations.
     - `traced_variance`: a bound on the kernel's diagonal, used only under `jit` or `grad`, where values cannot be
       looked at: quadratures are chosen for it, and lose accuracy beyond it.
 
     **Returns:** a [`Flow`][finitewidth.flow.result.Flow] with `K`, `V`, `G1` and more.
 
-    Differentiable in `x`, `kernel`, `net.C_b` and `net.C_W`. Warns where $L/n$ is too large for an expansion in $1/n$.
+    Differentiable in `x`, `kernel` and the hyperparameters of `net`. Warns where $L/n$ is too large for an expansion in $1/n$.
     """
     if through not in get_args(Through):
         raise UnknownNameError("through", through, get_args(Through))
@@ -68,11 +78,37 @@ def flow(
         rule = gram_rule(net.activation, largest)
         return _checked(Flow(net, compiled_kernels(net.activation, layer_parameters(net), K1, rule)))
     pairs = pair_index(len(K1))
+    if through == "ntk":
+        return _checked(_tangent(net, K1, pairs, largest))
     if through == "next":
         return _checked(_next_order(net, K1, pairs, largest))
     rules = pair_rule(net.activation, largest, derivatives=4), product_rule(net.activation, largest)
     K, vertex, correction = _compiled_iterate(net.activation, layer_parameters(net), pairs.pack(K1), pairs, *rules)
     return _checked(Flow(net, pairs.unpack(K), vertex, correction))
+
+
+def _tangent(net: MLP, K1: Float[Array, "N N"], pairs: PairIndex, largest: float) -> Flow:
+    if net.activation.kinks and (np.abs(np.asarray(net.activation.jumps(0))) > _JUMP).any():
+        got = f"{net.activation.name}, which jumps: its slope is a delta function"
+        raise DomainError("activation", got, "a continuous activation for through='ntk'")
+    rules = (
+        pair_rule(net.activation, largest, derivatives=5),
+        product_rule(net.activation, largest, VALUES_AND_SLOPES),
+    )
+    first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(K1))
+    K, v, g1, theta, h1, d, a, b, f = _compiled_tangent(net.activation, layer_parameters(net), *first, pairs, *rules)
+    return Flow(
+        net,
+        pairs.unpack(K),
+        v,
+        g1,
+        tangent_kernel=pairs.unpack(theta),
+        tangent_correction=h1,
+        tangent_with_metric=d,
+        tangent_variance=a,
+        tangent_between_neurons=b,
+        tangent_with_preactivations=f,
+    )
 
 
 def _next_order(net: MLP, K1: Float[Array, "N N"], pairs: PairIndex, largest: float) -> Flow:
@@ -81,7 +117,10 @@ def _next_order(net: MLP, K1: Float[Array, "N N"], pairs: PairIndex, largest: fl
         raise DomainError("activation", got, "a smooth activation for through='next'")
     if len(K1) > _MOST_SAMPLES_NEXT:
         raise DomainError("x", f"{len(K1)} samples", f"at most {_MOST_SAMPLES_NEXT} for through='next'")
-    rules = pair_rule(net.activation, largest, derivatives=8), product_rule(net.activation, largest, derivatives=4)
+    rules = (
+        pair_rule(net.activation, largest, derivatives=8),
+        product_rule(net.activation, largest, CURVATURE_OF_VALUES),
+    )
     K, v1, g1, u, v2, g2 = _compiled_next(net.activation, layer_parameters(net), pairs.pack(K1), pairs, *rules)
     return Flow(net, pairs.unpack(K), v1, g1, u, v2, g2)
 

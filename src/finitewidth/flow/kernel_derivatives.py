@@ -16,15 +16,17 @@ from jaxtyping import Array, Float
 from ..activations import Activation
 from ..gaussian.function import ElementwiseFunction, differentiate
 from ..gaussian.pairs import PairRule, pair_moment, square_average
-from .pairs import PairIndex
+from ..gaussian.powers import power
+from ..networks.pairs import PairIndex
 
 
 def average_and_derivatives(
-    activation: Activation, K: Float[Array, " P"], pairs: PairIndex, rule: PairRule, order: int
+    activation: Activation, K: Float[Array, " P"], pairs: PairIndex, rule: PairRule, order: int, slopes: bool = False
 ) -> list[Float[Array, "P ..."]]:
     r"""$[\kappa, D\kappa, D^2\kappa, \dots]$ up to `order`: arrays (P,), (P, 3), (P, 3, 3), ... over `pairs.local` positions.
 
     A diagonal pair depends on one number; its derivatives stand in the middle entry, the others are zero.
+    With `slopes` the average is $\langle\sigma'_\alpha\sigma'_\beta\rangle_K$.
     """
     variances = K[pairs.diagonal]
     Kaa, Kbb = variances[pairs.a], variances[pairs.b]
@@ -32,9 +34,10 @@ def average_and_derivatives(
     Kab = jnp.where(same, 0.0, K)
 
     def mixed(p: int, q: int, r: int) -> Array:
-        return pair_moment(activation, 2 * p + q, 2 * r + q, Kaa, Kab, Kbb, rule) / 2 ** (p + r)
+        return pair_moment(activation, 2 * p + q + slopes, 2 * r + q + slopes, Kaa, Kab, Kbb, rule) / 2 ** (p + r)
 
-    square: ElementwiseFunction = functools.partial(square_average, activation)
+    factor = power(activation, 0, 1) if slopes else activation
+    square: ElementwiseFunction = functools.partial(square_average, factor)
     derivatives = []
     for k in range(order + 1):
         table = {pqr: mixed(*pqr) for pqr in itertools.product(range(k + 1), repeat=3) if sum(pqr) == k}

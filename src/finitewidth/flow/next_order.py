@@ -29,9 +29,10 @@ from ..activations import Activation
 from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
 from ..networks import LayerParameters
+from ..networks.pairs import PairIndex
 from .kernel_derivatives import average_and_derivatives, local_block, push_matrix, push_vector
-from .pairs import PairIndex
-from .vertex_source import multiset_averages, multisets, vertex_source
+from .multisets import multiset_averages, multisets
+from .sources import vertex_source
 
 
 class Cumulants(NamedTuple):
@@ -77,7 +78,7 @@ def layer_step(
 ) -> Cumulants:
     """One layer, with the parameters of the new one."""
     K, v, g1, u, v2, g2 = state
-    C_b, C_W, inverse_width = parameters
+    C_b, C_W, inverse_width, *_ = parameters
     average, *slopes = average_and_derivatives(activation, K, pairs, pair_rule, order=4)
     f1, f2, f3, f4 = (C_W * slope for slope in slopes)
 

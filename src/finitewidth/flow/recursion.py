@@ -17,9 +17,9 @@ from ..activations import Activation
 from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
 from ..networks import LayerParameters
+from ..networks.pairs import PairIndex
 from .kernel_derivatives import average_and_derivatives, local_block, push_matrix, push_vector
-from .pairs import PairIndex
-from .vertex_source import vertex_source
+from .sources import vertex_source
 
 State = tuple[Float[Array, " P"], Float[Array, "P P"], Float[Array, " P"]]
 
@@ -34,7 +34,7 @@ def layer_step(
 ) -> State:
     r"""One layer of the flow of $(K, v, g_1)$, with the parameters of the new layer."""
     K, v, g1 = state
-    C_b, C_W, inverse_width = parameters
+    C_b, C_W, inverse_width, *_ = parameters
     average, first, second = average_and_derivatives(activation, K, pairs, pair_rule, order=2)
     source = vertex_source(activation, K, average, pairs, product_rule)
     new_v = C_W**2 * (inverse_width * source + push_matrix(first, v, pairs))

@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from .._errors import DomainError
 from ..networks import MLP
-from .pairs import PairIndex, pair_index
+from ..networks.pairs import PairIndex, pair_index
 
 
 class Flow(eqx.Module):
@@ -31,6 +31,19 @@ class Flow(eqx.Module):
     correction_next: Float[Array, "L P"] | None = None
     """The next term of the metric's mean, $G^{\\{2\\}}/n_{\\ell-1}^2$."""
 
+    tangent_kernel: Float[Array, "L N N"] | None = None
+    r"""The frozen tangent kernel $\Theta$ of infinite width."""
+    tangent_correction: Float[Array, "L P"] | None = None
+    r"""$H^{\{1\}}/n_{\ell-1}$ on unordered pairs: the shift of the mean tangent kernel."""
+    tangent_with_metric: Float[Array, "L P P"] | None = None
+    r"""$D/n_{\ell-1}$: the covariance of the metric (first pair) and the tangent kernel (second pair)."""
+    tangent_variance: Float[Array, "L P P"] | None = None
+    r"""$A/n_{\ell-1}$: the covariance of the tangent kernels of two neurons."""
+    tangent_between_neurons: Float[Array, "L N N N N"] | None = None
+    r"""$B/n_{\ell-1}$, in the book's order of samples, 1324."""
+    tangent_with_preactivations: Float[Array, "L N N N N"] | None = None
+    r"""$F/n_{\ell-1}$, in the book's order of samples, 1324."""
+
     @property
     def pairs(self) -> PairIndex:
         """How pairs of samples are ordered in `vertex` and `correction`."""
@@ -45,7 +58,9 @@ class Flow(eqx.Module):
         value = getattr(self, field)
         if value is None:
             raise DomainError(
-                "through", f"a flow that stops before `{field}`", "'vertex' for V and G1, 'next' for U, V1, G2"
+                "through",
+                f"a flow that stops before `{field}`",
+                "'vertex' for V and G1, 'next' for U, V1, G2, 'ntk' for Theta, H1, A, B, D, F",
             )
         return value
 
@@ -61,7 +76,7 @@ class Flow(eqx.Module):
     @property
     def V(self) -> Float[Array, "L N N N N"]:
         """The four-point vertex, PDLT (4.119)."""
-        return self.v * self.previous_widths[:, None, None, None, None]
+        return self._in_units_of_width(self.v)
 
     @property
     def g1(self) -> Float[Array, "L N N"]:
@@ -71,7 +86,7 @@ class Flow(eqx.Module):
     @property
     def G1(self) -> Float[Array, "L N N"]:
         r"""The next-to-leading metric $G^{\{1\}}$, PDLT (4.115)."""
-        return self.g1 * self.previous_widths[:, None, None]
+        return self._in_units_of_width(self.g1)
 
     @property
     def G(self) -> Float[Array, "L N N"]:
@@ -99,3 +114,50 @@ class Flow(eqx.Module):
         r"""$V_{(\alpha\alpha)(\alpha\alpha)}/(n_{\ell-1}K_{\alpha\alpha}^2)$: the dimensionless coupling that must stay small."""
         diagonal = self.pairs.diagonal
         return self._known("vertex")[:, diagonal, diagonal] / self.K.diagonal(axis1=1, axis2=2) ** 2
+
+    def _in_units_of_width(self, tensor: Float[Array, "L ..."]) -> Float[Array, "L ..."]:
+        return tensor * self.previous_widths.reshape(-1, *[1] * (tensor.ndim - 1))
+
+    @property
+    def Theta(self) -> Float[Array, "L N N"]:
+        r"""The frozen tangent kernel $\Theta_{\alpha\beta}$ of infinite width, PDLT (8.63) and PDLT (9.5)."""
+        return self._known("tangent_kernel")
+
+    @property
+    def H1(self) -> Float[Array, "L N N"]:
+        r"""The next term of the mean tangent kernel, $H = \Theta + H^{\{1\}}/n_{\ell-1} + \dots$, PDLT (9.3)."""
+        return self._in_units_of_width(self.pairs.unpack(self._known("tangent_correction")))
+
+    @property
+    def H(self) -> Float[Array, "L N N"]:
+        r"""The mean tangent kernel $\Theta + H^{\{1\}}/n_{\ell-1}$, PDLT (9.3)."""
+        return self.Theta + self.pairs.unpack(self._known("tangent_correction"))
+
+    @property
+    def A(self) -> Float[Array, "L N N N N"]:
+        r"""$A_{(12)(34)}$, PDLT (8.97): $\mathrm{Cov}[\widehat H_{ii;12}, \widehat H_{jj;34}] = A/n_{\ell-1}$, $i \ne j$."""
+        return self._in_units_of_width(self.pairs.unpack_twice(self._known("tangent_variance")))
+
+    @property
+    def B(self) -> Float[Array, "L N N N N"]:
+        r"""$B_{1324}$, PDLT (8.89), axes in this order: $E[\widehat H_{ij;12}\widehat H_{ij;34}] = B_{1324}/n_{\ell-1}$."""
+        return self._in_units_of_width(self._known("tangent_between_neurons"))
+
+    @property
+    def D(self) -> Float[Array, "L N N N N"]:
+        r"""$D_{1234}$, PDLT (8.77): $\mathrm{Cov}[z_{i;1}z_{i;2}, \widehat H_{jj;34}] = D/n_{\ell-1}$, $i \ne j$."""
+        return self._in_units_of_width(self.pairs.unpack_twice(self._known("tangent_with_metric")))
+
+    @property
+    def F(self) -> Float[Array, "L N N N N"]:
+        r"""$F_{1324}$, PDLT (8.79), axes in this order: $E[z_{i;1}z_{j;2}\widehat H_{ij;34}] = F_{1324}/n_{\ell-1}$."""
+        return self._in_units_of_width(self._known("tangent_with_preactivations"))
+
+    @property
+    def relative_tangent_fluctuation(self) -> Float[Array, "L N"]:
+        r"""The relative variance of one output's tangent kernel,
+        $(A + 2B)_{\alpha\alpha\alpha\alpha}/(n_{\ell-1}\Theta_{\alpha\alpha}^2)$, PDLT (9.23)."""
+        diagonal = self.pairs.diagonal
+        between = self._known("tangent_between_neurons").diagonal(axis1=1, axis2=2).diagonal(axis1=1, axis2=2)
+        variance = self._known("tangent_variance")[:, diagonal, diagonal]
+        return (variance + 2 * between.diagonal(axis1=1, axis2=2)) / self.Theta.diagonal(axis1=1, axis2=2) ** 2

@@ -105,20 +105,29 @@ def _gram_rule(function: Function, variance: float) -> HermiteRule | None:
     return rule and HermiteRule(rule.order, rule.nodes, rule.reach, _parity(samples))
 
 
-def product_rule(function: Function, largest_variance: float, derivatives: int = 0) -> HermiteRule | None:
-    """The rule for four- and six-point averages of the first `derivatives` derivatives, or `None` as above."""
-    return _product_rule(function, _round_up(largest_variance), derivatives)
+Products = tuple[tuple[int, ...], ...]
+"""Orders of derivatives whose products, on one variable, an average must resolve."""
+
+# At coincident inputs two factors sit on one variable, so their products must be resolved too.
+VALUES: Products = ((0,), (0, 0))
+VALUES_AND_SLOPES: Products = (*VALUES, (1,), (0, 1), (1, 1))
+CURVATURE_OF_VALUES: Products = (*VALUES, (0, 4))
+
+
+def product_rule(function: Function, largest_variance: float, products: Products = VALUES) -> HermiteRule | None:
+    """The rule for four- and six-point averages of the factors named in `products`, or `None` as above."""
+    return _product_rule(function, _round_up(largest_variance), products)
 
 
 @functools.lru_cache(maxsize=256)
-def _product_rule(function: Function, variance: float, derivatives: int) -> HermiteRule | None:
+def _product_rule(function: Function, variance: float, products: Products) -> HermiteRule | None:
     if function.kinks or function.has_closed_product:
         return None
-    samples = _samples(function, derivatives, variance)
-    # At coincident inputs two factors sit on one variable, so their products must be resolved too.
-    products = [f for f in (samples[0], samples[0] ** 2, samples[0] * samples[-1]) if f.any()]
-    rules = [_hermite_rule(product, _PRODUCT_TAIL, _PRODUCT_REACH, first=1) for product in products]
-    order = max(rule.order if rule else _MOST_PRODUCT_MODES + 1 for rule in rules)
+    samples = _samples(function, max(map(max, products)), variance)
+    multiplied = [np.prod(samples[list(orders)], axis=0) for orders in products]
+    fluctuating = [f for f in multiplied if np.ptp(f) > 0]  # a constant, as the slope of a line, needs one mode
+    rules = [_hermite_rule(product, _PRODUCT_TAIL, _PRODUCT_REACH, first=1) for product in fluctuating]
+    order = max((rule.order if rule else _MOST_PRODUCT_MODES + 1 for rule in rules), default=_MOST_PRODUCT_MODES + 1)
     if order > _MOST_PRODUCT_MODES:
         return None
     finest = max((rule for rule in rules if rule), key=lambda rule: rule.nodes)

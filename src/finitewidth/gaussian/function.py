@@ -73,3 +73,7 @@ class Function:
     def closed_product(self, orders: tuple[int, ...], K: Float[Array, "n n"]) -> Array | None:
         r"""$\langle\prod_i f^{(k_i)}(z_i)\rangle_K$ in closed form, or `None`."""
         return None
+
+    def closed_powers(self, exponents: tuple[tuple[int, int], ...], K: Float[Array, "n n"]) -> Array | None:
+        r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$ in closed form, where it is not a `closed_product`."""
+        return None

@@ -1,6 +1,7 @@
 """The multilayer perceptron of PDLT chapter 2, described once and never changed."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -27,12 +28,16 @@ class MLP(eqx.Module):
     - `activation`: a name (`finitewidth activations` lists them), an `Activation`, or any elementwise JAX callable.
     - `widths`: $n_0, \dots, n_L$: the input dimension, the hidden widths, the output dimension.
     - `C_b`, `C_W`: variances of biases and of rescaled weights; scalars, or one value per layer.
+    - `lambda_b`, `lambda_W`: relative learning rates, scalars or one value per layer: under gradient descent with global
+      rate $\eta$ a bias moves at $\eta\lambda_b^{(\ell)}$ and a weight at $\eta\lambda_W^{(\ell)}/n_{\ell-1}$, PDLT (8.6).
     """
 
     activation: Activation = eqx.field(static=True)
     widths: tuple[int, ...] = eqx.field(static=True)
     C_b: Float[Array, " L"]
     C_W: Float[Array, " L"]
+    lambda_b: Float[Array, " L"]
+    lambda_W: Float[Array, " L"]
 
     @in_float64
     def __init__(
@@ -41,11 +46,15 @@ class MLP(eqx.Module):
         widths: Sequence[int],
         C_b: Any = 0.0,
         C_W: Any = 1.0,
+        lambda_b: Any = 1.0,
+        lambda_W: Any = 1.0,
     ):
         self.activation = as_activation(activation)
         self.widths = as_widths(widths, "widths")
         self.C_b = per_layer(C_b, "C_b", self.depth)
         self.C_W = per_layer(C_W, "C_W", self.depth)
+        self.lambda_b = per_layer(lambda_b, "lambda_b", self.depth)
+        self.lambda_W = per_layer(lambda_W, "lambda_W", self.depth)
 
     @property
     def depth(self) -> int:
@@ -79,9 +88,17 @@ class MLP(eqx.Module):
             )
         return kernel
 
+    def first_tangent_kernel(self, K1: Float[Array, "N N"]) -> Float[Array, "N N"]:
+        r"""$\Theta^{(1)}_{\alpha\beta} = \lambda_b^{(1)} + \lambda_W^{(1)}\,x_\alpha\cdot x_\beta/n_0$, PDLT (8.23), from the
+        first kernel `K1`."""
+        if is_concrete(self.C_W) and float(self.C_W[0]) == 0 and float(self.lambda_W[0]) > 0:
+            raise DomainError("C_W", "0 in the first layer", "C_W > 0, from which x_a . x_b is read off the first kernel")
+        overlap = (K1 - self.C_b[0]) / jnp.where(self.C_W[0] > 0, self.C_W[0], 1.0)
+        return self.lambda_b[0] + self.lambda_W[0] * overlap
+
     def replace(self, **changes: Any) -> "MLP":
         """The same network with some of its arguments changed."""
-        current = {"activation": self.activation, "widths": self.widths, "C_b": self.C_b, "C_W": self.C_W}
+        current = {field.name: getattr(self, field.name) for field in fields(self)}
         return MLP(**(current | changes))
 
     def __repr__(self) -> str:
@@ -91,7 +108,8 @@ class MLP(eqx.Module):
             numbers = np.unique(np.asarray(values))
             return f"{numbers[0]:g}" if len(numbers) == 1 else f"{numbers[0]:g}..{numbers[-1]:g}"
 
-        return f"MLP({self.activation.name}, widths={self.widths}, C_b={short(self.C_b)}, C_W={short(self.C_W)})"
+        settings = ", ".join(f"{name}={short(getattr(self, name))}" for name in ("C_b", "C_W", "lambda_b", "lambda_W"))
+        return f"MLP({self.activation.name}, widths={self.widths}, {settings})"
 
 
 class LayerParameters(NamedTuple):
@@ -102,11 +120,13 @@ class LayerParameters(NamedTuple):
     C_W: Float[Array, " L-1"]
     inverse_width: Float[Array, " L-1"]
     r"""$1/n_{\ell-1}$."""
+    lambda_b: Float[Array, " L-1"]
+    lambda_W: Float[Array, " L-1"]
 
 
 def layer_parameters(net: MLP) -> LayerParameters:
     """The hyperparameters of all layers after the first."""
-    return LayerParameters(net.C_b[1:], net.C_W[1:], inverse_widths(net)[1:])
+    return LayerParameters(net.C_b[1:], net.C_W[1:], inverse_widths(net)[1:], net.lambda_b[1:], net.lambda_W[1:])
 
 
 def inverse_widths(net: MLP) -> Float[Array, " L"]:

@@ -1,0 +1,71 @@
+r"""Averages of signs with up to two bare factors, $\langle z_iz_j\prod_{k\in S}\mathrm{sgn}(z_k)\rangle_K$, in closed form.
+
+Stein's lemma takes one bare factor out at a time: the derivative of a sign is $2\delta(z_k)$, which leaves fewer
+variables, conditioned on $z_k = 0$. These are the averages of slopes of piecewise linear functions, whose delta
+functions count. All that is left are arc sines and, for four signs, one orthant integral.
+"""
+
+import itertools
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .orthants import sign_product
+
+_COINCIDENT = 4e-15  # a conditional variance below this part of the variance is rounding: the variable is fixed
+
+
+def sign_moment(bare: tuple[int, ...], signs: tuple[int, ...], K: Float[Array, "n n"]) -> Array:
+    r"""$\langle\prod_{i\in\text{bare}}z_i\prod_{k\in\text{signs}}\mathrm{sgn}(z_k)\rangle_K$ of at most four distinct
+    signs and at most two bare factors; zero unless their number is even."""
+    if (len(bare) + len(signs)) % 2:
+        return jnp.zeros((), K.dtype)
+    return _moment(bare, signs, K, jnp.diagonal(K))
+
+
+def _moment(bare: tuple[int, ...], signs: tuple[int, ...], K: Float[Array, "n n"], unit: Float[Array, " n"]) -> Array:
+    """`unit` holds the variances before anything was conditioned on, against which rounding is measured."""
+    if not bare:
+        return _signs(signs, K, unit)
+    i, rest = bare[0], bare[1:]
+    total = K[i, rest[0]] * _moment((), signs, K, unit) if rest else jnp.zeros((), K.dtype)
+    for k in signs:
+        others = tuple(other for other in signs if other != k)
+        over_root = _inverse_root(K[k, k], unit[k])
+        given = K - jnp.outer(K[k], K[k]) * over_root**2
+        total += math.sqrt(2 / math.pi) * K[i, k] * over_root * _moment(rest, others, given, unit)
+    return total
+
+
+def _signs(signs: tuple[int, ...], K: Float[Array, "n n"], unit: Float[Array, " n"]) -> Array:
+    if not signs:
+        return jnp.ones((), K.dtype)
+    if len(signs) == 2:
+        a, b = signs
+        rho = K[a, b] * _inverse_root(K[a, a], unit[a]) * _inverse_root(K[b, b], unit[b])
+        sine = jnp.clip(rho, -1.0, 1.0)
+        return 2 / math.pi * jnp.arctan2(sine, jnp.sqrt((1 - sine) * (1 + sine)))
+    return sign_product(K[jnp.asarray(signs)[:, None], jnp.asarray(signs)])
+
+
+def _inverse_root(variance: Array, unit: Array) -> Array:
+    fluctuates = variance > _COINCIDENT * unit
+    return jnp.where(fluctuates, 1 / jnp.sqrt(jnp.where(fluctuates, variance, 1.0)), 0.0)
+
+
+def two_slope_average(
+    a_plus: float, a_minus: float, exponents: tuple[tuple[int, int], ...], K: Float[Array, "n n"]
+) -> Array:
+    r"""$\langle\prod_i\sigma(z_i)^{p_i}\sigma'(z_i)^{q_i}\rangle_K$ for slopes $a_\pm$ and $\sum p_i \le 2$:
+    with $m = p_i + q_i$, $\sigma^p\sigma'^q = z^p\,[\tfrac12(a_+^m + a_-^m) + \tfrac12(a_+^m - a_-^m)\,\mathrm{sgn}(z)]$."""
+    bare = tuple(i for i, (p, _) in enumerate(exponents) for _ in range(p))
+    even = [(a_plus**m + a_minus**m) / 2 for m in map(sum, exponents)]
+    odd = [(a_plus**m - a_minus**m) / 2 for m in map(sum, exponents)]
+    total = jnp.zeros((), K.dtype)
+    for count in range(len(bare) % 2, len(exponents) + 1, 2):
+        for signs in itertools.combinations(range(len(exponents)), count):
+            weight = math.prod(odd[i] if i in signs else even[i] for i in range(len(exponents)))
+            if weight:
+                total += weight * sign_moment(bare, signs, K)
+    return total
