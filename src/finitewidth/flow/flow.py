@@ -21,6 +21,7 @@ from ..gaussian.accuracy import (
 from ..networks import MLP, layer_parameters
 from ..networks.kernel_map import compiled_kernels, largest_variance
 from ..networks.pairs import PairIndex, pair_index
+from ..networks.tangent_map import check_has_tangent_kernel
 from . import next_order, tangent
 from .recursion import iterate
 from .result import Flow
@@ -28,7 +29,6 @@ from .result import Flow
 Through = Literal["kernel", "vertex", "ntk", "next"]
 
 _MOST_SAMPLES_NEXT = 3  # the second derivatives of four-point averages make longer programs than compile quickly
-_JUMP = 1e-9  # one-sided limits are taken at a small distance: a smaller jump is none
 _UNTRUSTED = 1.0  # relative variance of the metric at which the first correction is as large as the leading term
 
 _compiled_iterate = jax.jit(iterate, static_argnums=(0, 3, 4, 5))
@@ -88,9 +88,7 @@ def flow(
 
 
 def _tangent(net: MLP, K1: Float[Array, "N N"], pairs: PairIndex, largest: float) -> Flow:
-    if net.activation.kinks and (np.abs(np.asarray(net.activation.jumps(0))) > _JUMP).any():
-        got = f"{net.activation.name}, which jumps: its slope is a delta function"
-        raise DomainError("activation", got, "a continuous activation for through='ntk'")
+    check_has_tangent_kernel(net.activation)
     rules = (
         pair_rule(net.activation, largest, derivatives=5),
         product_rule(net.activation, largest, VALUES_AND_SLOPES),

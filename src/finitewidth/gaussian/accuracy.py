@@ -88,21 +88,25 @@ def _round_up(variance: float) -> float:
     return float(2.0 ** (math.ceil(2 * math.log2(max(variance, 2.0**-10)) - 1e-6) / 2))
 
 
-def gram_rule(function: Function, largest_variance: float) -> HermiteRule | None:
-    """The rule for Gram matrices of a function; `None` where none is needed, or where modes would be too many.
+def gram_rule(function: Function, largest_variance: float, derivatives: int = 0) -> HermiteRule | None:
+    """The rule for Gram matrices of a function, or of its derivatives up to an order, too.
 
-    Functions with a closed form need none; functions with kinks are integrated piecewise.
+    `None` where none is needed, or where modes would be too many: functions with a closed form need none; functions with
+    kinks are integrated piecewise.
     """
-    return _gram_rule(function, _round_up(largest_variance))
+    return _gram_rule(function, _round_up(largest_variance), derivatives)
 
 
 @functools.lru_cache(maxsize=256)
-def _gram_rule(function: Function, variance: float) -> HermiteRule | None:
+def _gram_rule(function: Function, variance: float, derivatives: int) -> HermiteRule | None:
     if function.kinks or function.has_closed_pair:
         return None
-    samples = _samples(function, 0, variance)[0]
-    rule = _hermite_rule(samples, _GRAM_TAIL, _REACH)
-    return rule and HermiteRule(rule.order, rule.nodes, rule.reach, _parity(samples))
+    samples = _samples(function, derivatives, variance)
+    rules = [_hermite_rule(of_order, _GRAM_TAIL, _REACH) for of_order in samples]
+    finest = max((rule for rule in rules if rule), key=lambda rule: rule.nodes, default=None)
+    if finest is None or not all(rules):
+        return None
+    return HermiteRule(max(rule.order for rule in rules if rule), finest.nodes, finest.reach, _parity(samples[0]))
 
 
 Products = tuple[tuple[int, ...], ...]

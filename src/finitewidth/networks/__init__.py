@@ -7,3 +7,4 @@ from .mlp import (
     inverse_widths as inverse_widths,
     layer_parameters as layer_parameters,
 )
+from .tangent_map import frozen_ntk as frozen_ntk

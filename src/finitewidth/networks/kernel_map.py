@@ -18,21 +18,27 @@ from .._validation import is_concrete
 from ..activations import Activation
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..gaussian.pairs import PairRule, pair_moment, square_average
+from ..gaussian.powers import power
 from .mlp import MLP, LayerParameters, layer_parameters
 
 _LARGEST = 1e150  # its square is still a number
+
+
+def gram(activation: Activation, K: Float[Array, "N N"], rule: PairRule, slopes: bool = False) -> Float[Array, "N N"]:
+    r"""$\langle\sigma_\alpha\sigma_\beta\rangle_K$, or with `slopes` $\langle\sigma'_\alpha\sigma'_\beta\rangle_K$."""
+    variances = jnp.diagonal(K)
+    off_diagonal = ~np.eye(len(variances), dtype=bool)
+    between = jnp.where(off_diagonal, K, 0.0)  # coincidence with oneself is the diagonal's business
+    pairs = pair_moment(activation, int(slopes), int(slopes), variances[:, None], between, variances[None, :], rule)
+    squares = square_average(power(activation, 0, 1) if slopes else activation, variances)
+    return jnp.where(off_diagonal, pairs, squares[:, None])
 
 
 def kernel_map(
     activation: Activation, K: Float[Array, "N N"], C_b: Array, C_W: Array, rule: PairRule
 ) -> Float[Array, "N N"]:
     r"""$C_b + C_W\langle\sigma_\alpha\sigma_\beta\rangle_K$, PDLT (4.118)."""
-    variances = jnp.diagonal(K)
-    off_diagonal = ~np.eye(len(variances), dtype=bool)
-    between = jnp.where(off_diagonal, K, 0.0)  # coincidence with oneself is the diagonal's business
-    pairs = pair_moment(activation, 0, 0, variances[:, None], between, variances[None, :], rule)
-    squares = square_average(activation, variances)
-    return C_b + C_W * jnp.where(off_diagonal, pairs, squares[:, None])
+    return C_b + C_W * gram(activation, K, rule)
 
 
 def diagonal_recursion(

@@ -1,0 +1,57 @@
+r"""The tangent kernel of the network of infinite width, for many samples.
+
+$$\Theta^{(\ell+1)}_{\alpha\beta} = \lambda_b^{(\ell+1)} + \lambda_W^{(\ell+1)}\langle\sigma_\alpha\sigma_\beta\rangle
+  + C_W^{(\ell+1)}\langle\sigma'_\alpha\sigma'_\beta\rangle\,\Theta^{(\ell)}_{\alpha\beta}\quad\text{PDLT (8.63), (9.5)}$$
+"""
+
+import functools
+from typing import Any
+
+import jax
+from jaxtyping import Array, Float
+
+from .._errors import DomainError
+from .._precision import in_float64, to_numpy
+from ..activations import Activation
+from ..gaussian.accuracy import gram_rule
+from ..gaussian.pairs import PairRule
+from .kernel_map import gram, largest_variance
+from .mlp import MLP, LayerParameters, layer_parameters
+
+_JUMP = 1e-9  # one-sided limits are taken at a small distance: a smaller jump is none
+
+
+def check_has_tangent_kernel(activation: Activation) -> None:
+    """`DomainError` for activations that jump."""
+    if activation.kinks and bool((abs(activation.jumps(0)) > _JUMP).any()):
+        got = f"{activation.name}, which jumps: its slope is a delta function"
+        raise DomainError("activation", got, "a continuous activation, which has a tangent kernel")
+
+
+@in_float64
+def frozen_ntk(net: MLP, x: Any) -> Float[Array, "N N"]:
+    r"""The tangent kernel $\Theta^{(L)}$ of the output at infinite width, PDLT (9.5), for many samples `x`, shape (N, n_0).
+
+    `flow(net, x, through="ntk")` gives every layer, with its fluctuations at finite width.
+    """
+    check_has_tangent_kernel(net.activation)
+    K1 = net.first_kernel(x)
+    rule = gram_rule(net.activation, largest_variance(net, K1), derivatives=1)
+    return to_numpy(_last_theta(net.activation, layer_parameters(net), K1, net.first_tangent_kernel(K1), rule))
+
+
+@functools.partial(jax.jit, static_argnums=(0, 4))
+def _last_theta(
+    activation: Activation,
+    parameters: LayerParameters,
+    K1: Float[Array, "N N"],
+    theta1: Float[Array, "N N"],
+    rule: PairRule,
+) -> Float[Array, "N N"]:
+    def layer(kernels: tuple[Array, Array], of_layer: LayerParameters) -> tuple[tuple[Array, Array], None]:
+        K, theta = kernels
+        values, slopes = gram(activation, K, rule), gram(activation, K, rule, slopes=True)
+        new_theta = of_layer.lambda_b + of_layer.lambda_W * values + of_layer.C_W * slopes * theta
+        return (of_layer.C_b + of_layer.C_W * values, new_theta), None
+
+    return jax.lax.scan(layer, (K1, theta1), parameters)[0][1]
