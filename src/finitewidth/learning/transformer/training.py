@@ -1,0 +1,90 @@
+"""Training a language model, with a record of what attention does meanwhile."""
+
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int
+
+from ..._errors import BlowUpError
+from ..._validation import as_count, as_number
+from .model import LanguageModel
+from .schedules import Schedule
+from .text import Text
+
+_STEPS_AT_ONCE = 50
+
+
+class Training(eqx.Module):
+    """A trained model, and its loss and attention entropy at every step."""
+
+    model: LanguageModel
+    loss: Float[np.ndarray, " steps"]
+    """In nats per token, on the batch before the step."""
+    entropy: Float[np.ndarray, "steps depth"]
+    r"""Of each layer's attention, in nats: the mean over rows of $\log m_\alpha$ if attention is uniform, zero if it has collapsed."""
+
+
+def next_token_loss(model: LanguageModel, tokens: Int[Array, "B m"]) -> tuple[Array, Float[Array, " depth"]]:
+    """Cross-entropy of every token given those before it, and the attention entropies."""
+    logits, entropy = jax.vmap(model.logits_and_entropy)(tokens[:, :-1])
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:])
+    return jnp.mean(losses), jnp.mean(entropy, axis=0)
+
+
+def train(
+    model: LanguageModel,
+    text: Text,
+    steps: int,
+    rate: float,
+    batch: int = 16,
+    warmup: int = 100,
+    seed: int = 0,
+    schedule: Schedule | None = None,
+    learn_shaping: bool = False,
+) -> Training:
+    """Adam on next-token prediction.
+
+    **Arguments:**
+
+    - `rate`, `warmup`: the learning rate, reached linearly in `warmup` steps.
+    - `schedule`: of the shaping, such as `recover()`; by default it stays as it is.
+    - `learn_shaping`: *Learn* (Shaped Transformer App. D): the shaping is a parameter like any other.
+
+    `BlowUpError` if the loss stops being a number.
+    """
+    steps, batch = as_count(steps, "steps"), as_count(batch, "batch")
+    rate = as_number(rate, "rate", low=0.0)
+    optimiser = optax.adam(optax.linear_schedule(0.0, rate, as_count(warmup, "warmup")))
+    start = model.shaping
+    state = optimiser.init(eqx.filter(model, eqx.is_inexact_array))
+    key = jax.random.key(as_count(seed, "seed", at_least=0))
+
+    def shaped_at(model: LanguageModel, step: Array) -> LanguageModel:
+        shaping = model.shaping if learn_shaping else start
+        shaping = shaping if schedule is None else shaping.scaled(schedule(step))
+        return eqx.tree_at(lambda m: m.shaping, model, shaping)
+
+    def one_step(carry: tuple[LanguageModel, optax.OptState], step: Array):
+        model, state = carry
+        tokens = text.batch(jax.random.fold_in(key, step), batch, model.settings.length + 1)
+        value = lambda m: next_token_loss(shaped_at(m, step), tokens)  # noqa: E731
+        (loss, entropy), gradient = eqx.filter_value_and_grad(value, has_aux=True)(model)
+        updates, state = optimiser.update(gradient, state)
+        return (eqx.apply_updates(model, updates), state), (loss, entropy)
+
+    run = jax.jit(partial(jax.lax.scan, one_step))
+    losses, entropies = [], []
+    carry = (model, state)
+    for first in range(0, steps, _STEPS_AT_ONCE):
+        carry, (loss, entropy) = run(carry, jnp.arange(first, min(first + _STEPS_AT_ONCE, steps)))
+        if not bool(jnp.isfinite(loss).all()):
+            at = first + int(np.argmin(np.isfinite(np.asarray(loss))))
+            raise BlowUpError(f"The loss is not a number at step {at}: lower the rate ({rate:g}) or gamma.")
+        losses.append(loss)
+        entropies.append(entropy)
+    trained = shaped_at(carry[0], jnp.asarray(steps))
+    return Training(trained, np.concatenate(losses), np.concatenate(entropies))
