@@ -4,7 +4,7 @@ Nothing here uses the library: the evidence against the book must not rest on ou
 """
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import mpmath
 import numpy as np
@@ -233,3 +233,104 @@ def test_trivial_fixed_points_beside_the_half_stable_ones(sigma, slope, near, be
     K = optimize.brentq(lambda K: C_b + C_W * average(lambda z: sigma(z) ** 2, K) - K, *beyond)
     assert pytest.approx(right, abs=5e-4) == K
     assert abs(K - printed) > 0.09
+
+
+def test_F_keeps_one_symmetry():
+    """PDLT (8.69), footnote 6 of section 8.3: exchanging (1,3) with (2,4) changes nothing, other exchanges do."""
+    random = np.random.default_rng(0)
+    x, W1, W2 = (random.normal(size=shape) for shape in ((4, 3), (5, 3), (6, 5)))
+    z1 = x @ W1.T
+    z2 = np.tanh(z1) @ W2.T
+    slope1, value2, slope2 = 1 - np.tanh(z1) ** 2, np.tanh(z2), 1 - np.tanh(z2) ** 2
+    first = 1 + x @ x.T / 3  # PDLT (8.23)
+    own = 1 + np.tanh(z1) @ np.tanh(z1).T / 5
+    H = np.einsum("ji,ki,ai,bi,ab->jkab", W2, W2, slope1, slope1, first) + np.einsum("jk,ab->jkab", np.eye(6), own)
+    F = np.einsum("aj,cj,jkcd,dk,bk->acbd", value2, slope2, H, slope2, value2)
+    np.testing.assert_allclose(F, F.transpose(2, 3, 0, 1), rtol=1e-12)
+    for other in ((2, 1, 0, 3), (0, 3, 2, 1), (1, 0, 3, 2), (1, 0, 2, 3)):
+        assert np.abs(F - F.transpose(other)).max() > 0.01 * np.abs(F).max()
+
+
+def test_leading_variance_of_the_tangent_kernel_is_far_off_for_shifted_tanh():
+    """PDLT (9.86): the recursion (9.13)-(9.16) of a shifted tanh against the printed form, to ten thousand layers."""
+    t = 0.4
+    shift = math.atanh(t)
+    s1, s2, s3 = 1 - t**2, -2 * t * (1 - t**2), (1 - t**2) * (6 * t**2 - 2)
+    a1, b1 = s3 / s1 + 0.75 * (s2 / s1) ** 2, s3 / s1 + (s2 / s1) ** 2
+    p, C, rate_b, rate_W = b1 / a1, 1 / s1**2, 0.8, 1.1
+    u, weights = gaussian_grid(1.0, reach=9.0, points=121)
+    K, theta, V, D, A = 0.5, rate_b + rate_W * 0.5 / C, 0.0, 0.0, 0.0
+    ratios = []
+    for layer in range(2, 10_001):
+        T = np.tanh(math.sqrt(K) * u + shift)
+        f, d1 = T - t, 1 - T**2
+        d2, d3 = -2 * T * d1, d1 * (6 * T**2 - 2)
+        rate = rate_W * layer ** (1 - p)
+        k = rate / C
+        g, perp = weights @ f**2, C * (weights @ d1**2)
+        parallel, h = perp + C * (weights @ (f * d2)), C / 2 * (weights @ (d2**2 + d1 * d3))
+        new_V = parallel**2 * V + C**2 * (weights @ f**4 - g**2)
+        mixed = C**2 * (weights @ (f * d1) ** 2) - C * g * perp + 2 * h * parallel * V
+        new_D = perp * parallel * D + k * new_V + theta * mixed
+        slopes = C**2 * (weights @ d1**4) - perp**2 + 4 * h**2 * V
+        A = perp**2 * A - k**2 * new_V + 2 * k * new_D + 4 * h * perp * theta * D + theta**2 * slopes
+        K, theta, V, D = C * g, rate_b * layer**-p + rate * g + perp * theta, new_V, new_D
+        if layer in (100, 1000, 10_000):
+            Y = p * rate_b + (p - 1) * rate_W * s1**2 / -a1
+            ratios.append(A / (4 / 27 * Y**2 * layer ** (3 - 2 * p)))
+    assert ratios == [pytest.approx(13.5, abs=0.1), pytest.approx(2.9, abs=0.1), pytest.approx(1.17, abs=0.01)]
+
+
+def test_drift_of_shaped_relu():
+    """Shaped Transformer Eq. 6 against App. B and lecture 17: the kernel of shaped ReLU by quadrature in the angle."""
+    n, c_plus, c_minus = 10**6, 0.3, -1.0
+    right_slope, left_slope = 1 + c_plus / math.sqrt(n), 1 + c_minus / math.sqrt(n)
+
+    def value(z):
+        return right_slope * max(z, 0.0) + left_slope * min(z, 0.0)
+
+    def kernel(rho):
+        """E[phi(w) phi(w')] in polar coordinates, where the radius is integrated: E[r^2] = 2."""
+        second = math.acos(rho)
+
+        def integrand(angle):
+            return value(math.cos(angle)) * value(math.cos(angle - second))
+
+        zeros = (math.pi / 2, 1.5 * math.pi, *((second + q * math.pi / 2) % (2 * math.pi) for q in (1, 3)))
+        edges = [0.0, *sorted(zeros), 2 * math.pi]
+        pieces = pairwise(edges)
+        return sum(integrate.quad(integrand, a, b, epsabs=1e-15)[0] for a, b in pieces) / math.pi
+
+    for rho in (-1.0, 0.0, 0.5):
+        found = n * (kernel(rho) / kernel(1.0) - rho)
+        root, angle = math.sqrt(1 - rho**2), math.acos(rho)
+        assert found == pytest.approx((c_plus - c_minus) ** 2 / (2 * math.pi) * (root - rho * angle), rel=1e-3)
+        assert found != pytest.approx((c_plus + c_minus) ** 2 / (2 * math.pi) * (root - rho * angle), rel=0.5)
+        if rho:
+            assert found != pytest.approx((c_plus - c_minus) ** 2 / (2 * math.pi) * (root + rho * angle), rel=0.5)
+
+
+def test_second_order_of_the_softmax():
+    """Shaped Transformer Eq. 8, 10: the sign inside the bracket of the second-order term."""
+    y = [mpmath.mpf(v) for v in (0.3, -1.2, 0.8, 2.0)]
+
+    def first(inverse_temperature):
+        return mpmath.exp(y[0] * inverse_temperature) / sum(mpmath.exp(v * inverse_temperature) for v in y)
+
+    mean = sum(y) / 4
+    F1 = [v - mean for v in y]
+    right = (F1[0] ** 2 - sum(f**2 for f in F1) / 4) / 4
+    assert float(mpmath.diff(first, 0, 2)) == pytest.approx(float(right), rel=1e-10)
+
+
+def test_scalar_drift_carries_the_scale_of_the_activation():
+    """Lecture 17: the drift of one input's variance for tanh shaped with a = 1.3 has the factor 1/a^2."""
+    n, a, X = 10**6, 1.3, 1.5
+    S = a * math.sqrt(n)
+
+    def second_moment(K):
+        return average(lambda z: (S * np.tanh(z / S)) ** 2, K)
+
+    found = n * (second_moment(X) / second_moment(1.0) - X)
+    assert found == pytest.approx(-2 / a**2 * X * (X - 1), rel=1e-3)
+    assert found != pytest.approx(-2 * X * (X - 1), rel=0.3)
