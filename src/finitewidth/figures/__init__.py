@@ -3,6 +3,7 @@
 from .activation_gallery import activation_gallery as activation_gallery
 from .comparison import comparison as comparison
 from .flow_by_depth import flow_by_depth as flow_by_depth
+from .law_densities import law_densities as law_densities
 from .phase_diagram import phase_diagram as phase_diagram
 from .ratio_of_susceptibilities import ratio_of_susceptibilities as ratio_of_susceptibilities
 from .style import STYLE as STYLE

@@ -10,11 +10,20 @@ from .style import BLUE, GREEN, GREY, ORANGE, two_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LOOKS: dict[str, tuple[str, dict[str, Any]]] = {  # G1 deviates as K does: rings around its points
-    "K": (BLUE, {"marker": ".", "markersize": 4}),
-    "G1": (ORANGE, {"marker": "o", "markersize": 5, "markerfacecolor": "none", "markeredgewidth": 0.6}),
-    "V": (GREEN, {"marker": ".", "markersize": 4}),
+_DOT: dict[str, Any] = {"marker": ".", "markersize": 4}
+_RING: dict[str, Any] = {"marker": "o", "markersize": 5, "markerfacecolor": "none", "markeredgewidth": 0.6}
+_LOOKS = {  # G1 deviates as K does, and H1 as Theta: rings around their points
+    "K": (BLUE, _DOT),
+    "G1": (ORANGE, _RING),
+    "V": (GREEN, _DOT),
+    "Theta": ("#CC79A7", _DOT),
+    "H1": ("#E69F00", _RING),
+    "A": ("#56B4E9", _DOT),
+    "B": ("#B2A100", _DOT),
+    "D": ("#7A4988", _DOT),
+    "F": ("#000000", _DOT),
 }
+_SHIFTS = ("G1", "H1")
 _FAR = 4.0
 _SPREAD = 0.5  # of the distance between layers, over which the entries of a layer are spread
 
@@ -54,9 +63,9 @@ class Columns(Protocol):
 
 
 def comparison(table: Columns, axes: "tuple[Axes, Axes] | None" = None) -> "tuple[Axes, Axes]":
-    """Left: measured K and V against theory, with standard errors. Right: deviations by layer, with a band of ±4.
+    """Left: measured values against theory, with standard errors. Right: deviations by layer, with a band of ±4.
 
-    `G1` is not on the left: it is the shift of K from infinite width, times n, and would be all error bar.
+    `G1` and `H1` are not on the left: they are shifts from infinite width, times n, and would be all error bar.
 
     **Arguments:**
 
@@ -65,7 +74,9 @@ def comparison(table: Columns, axes: "tuple[Axes, Axes] | None" = None) -> "tupl
     values, deviations = two_axes(axes)
     for name, (color, style) in _LOOKS.items():
         of = table.quantity == name
-        if name != "G1":
+        if not of.any():
+            continue
+        if name not in _SHIFTS:
             error = table.standard_error[of]
             values.errorbar(
                 table.theory[of],
@@ -80,7 +91,7 @@ def comparison(table: Columns, axes: "tuple[Axes, Axes] | None" = None) -> "tupl
         x = table.layer[of] + _offset(table.layer[of])
         finite = np.isfinite(table.deviation[of])
         deviations.plot(x[finite], table.deviation[of][finite], linestyle="none", color=color, label=name, **style)
-    shown = table.quantity != "G1"
+    shown = ~np.isin(table.quantity, _SHIFTS)
     _diagonal(values, np.concatenate([table.theory[shown], table.measured[shown]]))
     deviations.axhspan(-_FAR, _FAR, color=GREY, alpha=0.15, linewidth=0)
     deviations.axhline(0, color=GREY, linewidth=0.8)

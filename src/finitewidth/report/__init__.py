@@ -1,4 +1,5 @@
 """What theory and networks say, put into tables and pages for people to read."""
 
 from .compare import Comparison as Comparison, compare as compare
+from .compare_laws import LawComparison as LawComparison
 from .report import Report as Report, report as report

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,7 +11,9 @@ from jaxtyping import Float, Int
 from .._errors import ArgumentError, ShapeError
 from ..ensembles import MeasuredFlow
 from ..flow import Flow
-from .components import COMPONENTS
+from ..networks.shaped import CovarianceLaw
+from .compare_laws import LawComparison, compare_laws
+from .components import components
 from .plain import plain
 
 if TYPE_CHECKING:
@@ -48,9 +50,11 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Every independent entry of K, G1 and V in every layer; columns are arrays of equal length.
+    """Every independent entry of K, G1, V and, if both sides know them, Theta, H1, A, B, D, F in every layer measured; columns
+    are arrays of equal length.
 
-    Theory's side of `K` is $K + G^{\\{1\\}}/n$, the mean metric to the order known, PDLT (4.104). Theory is exact up to
+    Theory's side of `K` is $K + G^{\\{1\\}}/n$, the mean metric to the order known, PDLT (4.104), and that of `Theta` is
+    $\\Theta + H^{\\{1\\}}/n$, PDLT (9.3). Theory is exact up to
     higher orders in 1/n, so with enough networks deviations must show: they shrink when widths grow.
     """
 
@@ -91,12 +95,17 @@ class Comparison:
 
     def summary(self) -> list[Summary]:
         """One line for each quantity and layer."""
-        blocks = [
-            (name, layer, (self.quantity == name) & (self.layer == layer))
-            for name in COMPONENTS
-            for layer in np.unique(self.layer)
-        ]
-        return [self._summary(name, int(layer), mask) for name, layer, mask in blocks]
+        lines = []
+        for name in self.quantities:
+            of = self.quantity == name
+            for layer in np.unique(self.layer[of]):
+                lines.append(self._summary(name, int(layer), of & (self.layer == layer)))
+        return lines
+
+    @property
+    def quantities(self) -> list[str]:
+        """The names of what is compared, in order."""
+        return list(dict.fromkeys(self.quantity.tolist()))
 
     def _summary(self, name: str, layer: int, mask: np.ndarray) -> Summary:
         deviation = self.deviation[mask]
@@ -138,18 +147,30 @@ def expected_largest(count: int) -> float:
     return float(np.trapezoid(1 - inside**count, t))
 
 
-def compare(theory: Flow, measured: MeasuredFlow) -> Comparison:
-    """Lay theory over measurement: a table of deviations in standard errors, a summary, a plot.
+@overload
+def compare(theory: CovarianceLaw, measured: CovarianceLaw) -> LawComparison: ...
+@overload
+def compare(theory: Flow, measured: MeasuredFlow) -> Comparison: ...
+def compare(theory: Flow | CovarianceLaw, measured: MeasuredFlow | CovarianceLaw) -> Comparison | LawComparison:
+    """Lay theory over measurement: a table of deviations, a summary, a plot.
 
     **Arguments:**
 
-    - `theory`: the result of `flow`, through the vertex.
-    - `measured`: the result of `simulate` for the same network and inputs.
+    - `theory`: the result of `flow`, through the vertex or the tangent kernel; or that of `covariance_sde`.
+    - `measured`: the result of `simulate` for the same network and inputs, or for the same block.
 
-    **Returns:** a [`Comparison`][finitewidth.report.compare.Comparison]; print it, or call its `plot`.
+    **Returns:** for flows a [`Comparison`][finitewidth.report.compare.Comparison], entry by entry in standard errors, of all
+    that both have; for laws of covariances a [`LawComparison`][finitewidth.report.compare_laws.LawComparison] of quantiles and
+    distances. Print it, or call its `plot`.
     """
+    if isinstance(theory, CovarianceLaw) and isinstance(measured, CovarianceLaw):
+        return compare_laws(theory, measured)
+    return _compare_flows(theory, measured)
+
+
+def _compare_flows(theory: Any, measured: Any) -> Comparison:
     _check(theory, measured)
-    columns = [part.columns(theory, measured) for part in COMPONENTS.values()]
+    columns = [part.columns(theory, measured) for part in components(theory, measured)]
     quantity, layer, component, expected, found, error, size = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
@@ -176,7 +197,7 @@ def _deviation(difference: np.ndarray, error: np.ndarray, size: np.ndarray) -> n
 
 def _check(theory: Flow, measured: MeasuredFlow) -> None:
     if not isinstance(theory, Flow):
-        raise ArgumentError("theory", type(theory).__name__, "the result of `flow`")
+        raise ArgumentError("theory", type(theory).__name__, "the result of `flow` or `covariance_sde`")
     if not isinstance(measured, MeasuredFlow):
         raise ArgumentError("measured", type(measured).__name__, "the result of `simulate`")
     if theory.vertex is None:

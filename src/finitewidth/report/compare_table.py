@@ -7,14 +7,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .components import COMPONENTS
-
 if TYPE_CHECKING:
     from .compare import Comparison, Row
 
 FAR = 4.0
 """Standard errors beyond which a deviation is called one."""
 _WORST = 5
+_SIDE_BY_SIDE = 3  # quantities in one table of 88 columns; K, G1, V have the same layers, and so have the others
 
 
 def renderable(comparison: "Comparison") -> RenderableType:
@@ -33,19 +32,25 @@ def styled(deviation: float) -> Text:
     return Text(f"{deviation:+.2f}" if deviation else "0", style="bold red" if abs(deviation) > FAR else "")
 
 
-def by_layer(comparison: "Comparison") -> Table:
+def by_layer(comparison: "Comparison") -> RenderableType:
     """One line a layer: largest deviation, what noise alone would give, root mean square."""
+    names = comparison.quantities
+    groups = [names[start : start + _SIDE_BY_SIDE] for start in range(0, len(names), _SIDE_BY_SIDE)]
+    return Group(*(_group(comparison, group) for group in groups))
+
+
+def _group(comparison: "Comparison", names: list[str]) -> Table:
     table = Table(title="Deviations in standard errors", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("layer", justify="right")
-    lines = {(line.quantity, line.layer): line for line in comparison.summary()}
-    for name in COMPONENTS:
+    lines = {(line.quantity, line.layer): line for line in comparison.summary() if line.quantity in names}
+    for name in names:
         entries = max(line.entries for (quantity, _), line in lines.items() if quantity == name)
         table.add_column(f"{name} ({entries}): max", justify="right")
         table.add_column("noise", justify="right", style="dim")
         table.add_column("rms", justify="right")
     for layer in sorted({layer for _, layer in lines}):
         cells: list[RenderableType] = [str(layer)]
-        for name in COMPONENTS:
+        for name in names:
             line = lines[name, layer]
             largest = Text(f"{line.largest:.2f}", style="bold red" if line.largest > FAR else "")
             cells += [largest, f"{line.expected_largest:.2f}", f"{line.rms:.2f}"]

@@ -1,5 +1,6 @@
-"""The independent entries of K, G1 and V: one of each set that symmetry makes equal."""
+"""The independent entries of every quantity that can be compared: one of each set that symmetry makes equal."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from ..ensembles import MeasuredFlow, Measurement
 from ..flow import Flow
 
 Index = tuple[np.ndarray, ...]
+Permutation = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -20,27 +22,33 @@ class Component:
     index: Callable[[int], Index]
     theory: Callable[[Flow], Array]
     measured: Callable[[MeasuredFlow], Measurement]
-    size: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    """From the largest kernel of each layer and the width before it."""
+    size: Callable[[Flow], np.ndarray]
+    """Of each layer."""
+    of_tangent_kernel: bool = False
 
     def columns(self, theory: Flow, measured: MeasuredFlow) -> tuple[np.ndarray, ...]:
         """Name, layer, label, theory, measurement, standard error and natural size of every entry, layer by layer."""
-        layers, samples = theory.K.shape[:2]
-        index = self.index(samples)
+        index = self.index(theory.K.shape[1])
+        # Tangent kernels may have been measured in some layers only.
+        layers = np.asarray(measured.layers if self.of_tangent_kernel else np.arange(1, len(theory.K) + 1))
         found = self.measured(measured)
-        arrays = (np.asarray(array) for array in (self.theory(theory), found.mean, found.standard_error))
+        arrays = (np.asarray(self.theory(theory))[layers - 1], found.mean, found.standard_error)
         values = [array[(slice(None), *index)].ravel() for array in arrays]
-        size = self.size(np.abs(np.asarray(theory.K)).max(axis=(1, 2)), np.asarray(theory.previous_widths))
         labels = _labels(self.name, index)
         entries = len(labels)
-        layer = np.repeat(np.arange(1, layers + 1), entries)
         return (
-            np.full(layers * entries, self.name),
-            layer,
-            np.tile(labels, layers),
+            np.full(len(layers) * entries, self.name),
+            np.repeat(layers, entries),
+            np.tile(labels, len(layers)),
             *values,
-            np.repeat(size, entries),
+            np.repeat(self.size(theory)[layers - 1], entries),
         )
+
+
+def components(theory: Flow, measured: MeasuredFlow) -> list[Component]:
+    """What both have."""
+    both = theory.tangent_kernel is not None and measured.tangent_kernel is not None
+    return [component for component in _ALL if both or not component.of_tangent_kernel]
 
 
 def _pairs(samples: int) -> Index:
@@ -51,6 +59,27 @@ def _pairs_of_pairs(samples: int) -> Index:
     a, b = _pairs(samples)
     p, q = np.triu_indices(len(a))
     return a[p], b[p], a[q], b[q]
+
+
+def _pairs_by_pairs(samples: int) -> Index:
+    a, b = _pairs(samples)
+    p, q = (grid.ravel() for grid in np.indices((len(a), len(a))))
+    return a[p], b[p], a[q], b[q]
+
+
+def _quadruples(*symmetries: Permutation) -> Callable[[int], Index]:
+    """One entry of each set that the symmetries (which are involutions that commute) make equal."""
+    products = [(0, 1, 2, 3), *symmetries]
+    if len(symmetries) == 2:
+        first, second = symmetries
+        products.append(tuple(first[i] for i in second))  # type: ignore[arg-type]
+
+    def index(samples: int) -> Index:
+        every = itertools.product(range(samples), repeat=4)
+        chosen = [entry for entry in every if entry == min(tuple(entry[i] for i in turn) for turn in products)]
+        return tuple(np.asarray(chosen).T)
+
+    return index
 
 
 def _labels(name: str, index: Index) -> np.ndarray:
@@ -64,9 +93,28 @@ def _labels(name: str, index: Index) -> np.ndarray:
     )
 
 
+def _kernel(theory: Flow) -> np.ndarray:
+    return np.abs(np.asarray(theory.K)).max(axis=(1, 2))
+
+
+def _tangent(theory: Flow) -> np.ndarray:
+    return np.abs(np.asarray(theory.Theta)).max(axis=(1, 2))
+
+
+def _width(theory: Flow) -> np.ndarray:
+    return np.asarray(theory.previous_widths)
+
+
+_EXCHANGED, _TURNED = (2, 3, 0, 1), (1, 0, 3, 2)
+
 _ALL = (
-    Component("K", _pairs, lambda t: t.G, lambda m: m.K, lambda K, n: K),
-    Component("G1", _pairs, lambda t: t.G1, lambda m: m.G1, lambda K, n: n * K),
-    Component("V", _pairs_of_pairs, lambda t: t.V, lambda m: m.V, lambda K, n: K**2),
+    Component("K", _pairs, lambda t: t.G, lambda m: m.K, _kernel),
+    Component("G1", _pairs, lambda t: t.G1, lambda m: m.G1, lambda t: _width(t) * _kernel(t)),
+    Component("V", _pairs_of_pairs, lambda t: t.V, lambda m: m.V, lambda t: _kernel(t) ** 2),
+    Component("Theta", _pairs, lambda t: t.H, lambda m: m.Theta, _tangent, True),
+    Component("H1", _pairs, lambda t: t.H1, lambda m: m.H1, lambda t: _width(t) * _tangent(t), True),
+    Component("A", _pairs_of_pairs, lambda t: t.A, lambda m: m.A, lambda t: _tangent(t) ** 2, True),
+    Component("B", _quadruples(_EXCHANGED, _TURNED), lambda t: t.B, lambda m: m.B, lambda t: _tangent(t) ** 2, True),
+    Component("D", _pairs_by_pairs, lambda t: t.D, lambda m: m.D, lambda t: _kernel(t) * _tangent(t), True),
+    Component("F", _quadruples(_EXCHANGED), lambda t: t.F, lambda m: m.F, lambda t: _kernel(t) * _tangent(t), True),
 )
-COMPONENTS: dict[str, Component] = {component.name: component for component in _ALL}

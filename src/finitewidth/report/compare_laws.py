@@ -1,0 +1,110 @@
+"""Two laws of a covariance matrix laid over one another: quantiles, Kolmogorov-Smirnov distances, densities."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from .._errors import DomainError, ShapeError
+from ..networks.shaped import CovarianceLaw
+from .plain import plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from rich.console import RenderableType
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+_SAME_DEPTH = 0.02  # relative difference of depth over width below which two laws are of one depth
+
+
+class LawRow(NamedTuple):
+    """One entry of the covariance or of the correlation at the last depth."""
+
+    entry: str
+    first: tuple[float, ...]
+    """Quantiles at `LEVELS` of the first law."""
+    second: tuple[float, ...]
+    distance: float
+    """The largest difference of the two distribution functions."""
+    p_value: float
+    """How often two samples of one law would be at least this far apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class LawComparison:
+    """Entry by entry, at the last depth; paths that were stopped count where they were stopped."""
+
+    first: CovarianceLaw
+    second: CovarianceLaw
+    rows: tuple[LawRow, ...]
+
+    @property
+    def worst(self) -> LawRow:
+        """The entry with the smallest p-value."""
+        return min(self.rows, key=lambda row: row.p_value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON knows."""
+        laws = {name: about(law) for name, law in (("first", self.first), ("second", self.second))}
+        return plain({**laws, "levels": LEVELS, "rows": [row._asdict() for row in self.rows]})
+
+    def plot(self, axes: "tuple[Axes, Axes] | None" = None, entry: tuple[int, int] = (0, 1)) -> "tuple[Axes, Axes]":
+        """Densities of one entry of the covariance (left) and of the correlation (right)."""
+        from ..figures import law_densities  # matplotlib is loaded by those who draw
+
+        return law_densities(self.first, self.second, axes, entry)
+
+    def __rich__(self) -> "RenderableType":
+        from .compare_laws_table import renderable
+
+        return renderable(self)
+
+    def __str__(self) -> str:
+        from .terminal import as_text
+
+        return as_text(self.__rich__())
+
+    __repr__ = __str__
+
+
+def about(law: CovarianceLaw) -> dict[str, Any]:
+    """What a law is a sample of."""
+    return {
+        "width": law.width,
+        "depth": law.depth,
+        "depth_to_width": law.depth_to_width,
+        "method": law.method,
+        "steps": law.steps,
+        "paths": law.paths,
+        "counts": law.counts,
+        "seed": law.seed,
+    }
+
+
+def compare_laws(first: CovarianceLaw, second: CovarianceLaw) -> LawComparison:
+    """Lay two laws over one another at their last depth: the limit over networks, or two integrators.
+
+    **Arguments:**
+
+    - `first`, `second`: results of `covariance_sde` or of `simulate(block, ...)`, of the same tokens and depth.
+    """
+    tokens = first.V.shape[-1]
+    if second.V.shape[-1] != tokens:
+        raise ShapeError("second", f"{second.V.shape[-1]} tokens", f"{tokens}, as in `first`")
+    if abs(second.depth_to_width / first.depth_to_width - 1) > _SAME_DEPTH:
+        got = f"depth over width {second.depth_to_width:.4g}"
+        raise DomainError("second", got, f"{first.depth_to_width:.4g}, as in `first`")
+    entries = list(zip(*np.triu_indices(tokens), strict=True))
+    rows = [_row(f"V({a},{b})", first.final[:, a, b], second.final[:, a, b]) for a, b in entries]
+    rho = [law.correlation()[:, -1] for law in (first, second)]
+    rows += [_row(f"rho({a},{b})", *(of[:, a, b] for of in rho)) for a, b in entries if a != b]
+    return LawComparison(first, second, tuple(rows))
+
+
+def _row(entry: str, first: Float[np.ndarray, " paths"], second: Float[np.ndarray, " others"]) -> LawRow:
+    from scipy.stats import ks_2samp  # half a second to load
+
+    distance, p_value = (float(value) for value in tuple(ks_2samp(first, second)))
+    of_first, of_second = (tuple(float(q) for q in np.quantile(values, LEVELS)) for values in (first, second))
+    return LawRow(entry, of_first, of_second, distance, p_value)
