@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 GAMMA, TAU0, TIME, STEPS = 0.5, 1.0, 0.75, 75
+RADIUS = 1e3
 
 
 def coefficients(m, lib):
@@ -20,21 +21,26 @@ def coefficients(m, lib):
     of[a, b] = of[b, a] = np.arange(len(a))
     centring = lib.asarray(np.eye(m) - 1 / m)
 
-    def unpacked(v):
-        return v[..., of]
+    start = lib.asarray((0.8 * np.eye(m) + 0.2)[a, b])
+
+    def tame(v):
+        """Whether a path has not exploded (Euler's steps leave the cone, and then do), and somewhere to look if it has."""
+        running = lib.abs(v).amax(-1) < RADIUS if hasattr(v, "amax") else lib.abs(v).max(-1) < RADIUS
+        return running[..., None], lib.where(running[..., None], v, start)[..., of]
 
     def drift(v):
-        V = unpacked(v)
+        running, V = tame(v)
         C = centring @ V @ centring
         s = (lib.diagonal(C, 0, -2, -1)[..., None, :] @ centring)[..., 0, :]
         own = lib.diagonal(V, 0, -2, -1)
         Vs = (V @ s[..., None])[..., 0]
         outer = own[..., :, None] * Vs[..., None, :]
         growth = (C**2).sum((-2, -1))[..., None, None] / m**2
-        return (GAMMA**2 / TAU0**2 * (growth * V + (outer + lib.swapaxes(outer, -2, -1)) / (2 * m)))[..., a, b]
+        b_of_V = GAMMA**2 / TAU0**2 * (growth * V + (outer + lib.swapaxes(outer, -2, -1)) / (2 * m))
+        return running * b_of_V[..., a, b]
 
     def root(v):
-        V = unpacked(v)
+        running, V = tame(v)
         M = V @ centring @ V @ centring @ V / m**2
 
         def crossed(X, Y):
@@ -46,9 +52,8 @@ def coefficients(m, lib):
         sigma = GAMMA**2 * (2 - GAMMA**2) * crossed(V, V) + GAMMA**4 / TAU0**2 * mixing
         values, vectors = lib.linalg.eigh(sigma)
         roots = lib.sqrt(lib.clip(values, 0.0, None))
-        return (vectors * roots[..., None, :]) @ lib.swapaxes(vectors, -2, -1)
+        return running[..., None] * ((vectors * roots[..., None, :]) @ lib.swapaxes(vectors, -2, -1))
 
-    start = (0.8 * np.eye(m) + 0.2)[a, b]
     return drift, root, start
 
 
@@ -102,7 +107,7 @@ def run_torchsde(m, paths):
         def g(self, t, v):
             return root(v)
 
-    first = torch.asarray(start).expand(paths, -1)
+    first = start.expand(paths, -1)
     times = torch.tensor([0.0, TIME])
 
     def solve():
