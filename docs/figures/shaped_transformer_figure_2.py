@@ -1,0 +1,25 @@
+"""Shaped Transformer figure 2 at a size for two processors: gradient norms by layer at initialisation.
+
+Causal next-token prediction on Python's own manual: n = 64, d = 48, four heads, eight sequences of 64 characters.
+"""
+
+import jax
+import numpy as np
+from save import panels, save
+
+from finitewidth.figures.style import BLUE, GREEN, ORANGE
+from finitewidth.learning.transformer import LanguageModel, TransformerSettings, gradient_norms, python_manual
+
+text = python_manual()
+tokens = text.batch(jax.random.key(1), 8, 65)
+left, right = panels(1, 2, 10.0, 3.9)
+for kind, name, color in (("shaped", "shaped", BLUE), ("pre_ln", "Pre-LN", GREEN), ("post_ln", "Post-LN", ORANGE)):
+    settings = TransformerSettings(len(text.alphabet), width=64, depth=48, kind=kind, gamma=8**-0.5, hidden_ratio=1)
+    runs = [gradient_norms(LanguageModel(settings, jax.random.key(seed)), tokens) for seed in range(4)]
+    for axes, matrix in ((left, "value"), (right, "query")):
+        norms = np.exp(np.mean([np.log(run[matrix] + 1e-30) for run in runs], axis=0))
+        axes.plot(np.arange(1, 49), norms, color=color, label=name)
+left.set(xlabel=r"layer $\ell$", ylabel="norm of the gradient", title=r"Values $W^V_\ell$", yscale="log")
+right.set(xlabel=r"layer $\ell$", title=r"Queries $W^Q_\ell$", yscale="log")
+left.legend()
+save("shaped_transformer_figure_2")
