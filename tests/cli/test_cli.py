@@ -29,7 +29,7 @@ def run(capsys):
     return command
 
 
-@pytest.mark.parametrize("argv", [(), ("report",), ("activations",), ("phase-diagram",), ("simulate",)])
+@pytest.mark.parametrize("argv", [(), ("report",), ("activations",), ("phase-diagram",), ("simulate",), ("sde",)])
 def test_help_is_documentation(run, argv):
     code, out, err = run(*argv, "--help")
     assert (code, err) == (0, "")
@@ -37,7 +37,7 @@ def test_help_is_documentation(run, argv):
     assert (
         f"finitewidth {argv[0]}" in out
         if argv
-        else all(name in out for name in ("report", "activations", "phase-diagram", "simulate"))
+        else all(name in out for name in ("report", "activations", "phase-diagram", "simulate", "sde"))
     )
 
 
@@ -47,7 +47,7 @@ def test_version(run):
     assert out.startswith("finitewidth ")
 
 
-@pytest.mark.parametrize("argv", [(), ("nonsense",), ("report", "--depth", "many"), ("simulate",), ("phase-diagram",)])
+@pytest.mark.parametrize("argv", [(), ("nonsense",), ("report", "--depth", "many"), ("simulate",), ("sde",)])
 def test_misuse_is_refused_by_the_parser(run, argv):
     code, out, err = run(*argv)
     assert (code, out) == (2, "")
@@ -242,3 +242,45 @@ def test_a_closed_pipe_is_no_error():
     command = f'{sys.executable} -c "{source}" | head -n 1; exit ${{PIPESTATUS[0]}}'
     found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (found.returncode, found.stderr) == (0, "")
+
+
+TOKENS = ("--depth-to-width", "0.2", "--paths", "64", "--steps", "8")
+
+
+def test_sde(run, tmp_path):
+    """The limit alone as a table; with networks as JSON; a picture."""
+    code, out, _ = run("sde", "--block", "attention", *TOKENS)
+    assert code == 0
+    assert "rho(0,1)" in out
+    picture = tmp_path / "law.png"
+    code, out, _ = run("sde", "--block", "attention", *TOKENS, "--width", "20", "--json", "--output", picture)
+    assert code == 0
+    assert json.loads(out)["second"]["depth"] == 4
+    assert picture.stat().st_size > 1000
+
+
+def test_report_on_a_transformer(run):
+    """A small one, as JSON."""
+    small = ("--tokens", "2", "--width", "16", "--depth", "4", "--networks", "16")
+    code, out, _ = run("report", "--transformer", *small, "--json")
+    assert code == 0
+    assert json.loads(out)["config"]["tokens"] == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (("sde", *TOKENS, "--block", "mpl"), "did you mean 'mlp'?"),
+        (("sde", *TOKENS, "--gamma", "1.5"), "gamma"),
+        (("sde", *TOKENS, "--tau0", "0"), "tau0"),
+        (("sde", *TOKENS, "--correlation", "-2"), "correlation"),
+        (("sde", "--depth-to-width", "0"), "depth_to_width"),
+        (("report", "--transformer", "--html", "page.html"), "--html"),
+        (("report", "--transformer", "--heads", "7"), "heads"),
+    ],
+)
+def test_bad_tokens(run, argv, message):
+    """One line that names the option, and exit code 2."""
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "")
+    assert message in err

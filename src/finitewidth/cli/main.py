@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from . import activations, phase_diagram, report, simulate
+from . import activations, phase_diagram, report, sde, simulate
 
 _DESCRIPTION = """\
 The theory of neural networks of finite width and depth, as something one runs:
@@ -22,11 +22,12 @@ examples:
   finitewidth activations                               names, classes, critical hyperparameters
   finitewidth phase-diagram --activation tanh --output tanh.png
   finitewidth simulate --activation relu --widths 3,64,64,1 --networks 100000
+  finitewidth sde --block attention --tokens 4 --depth-to-width 0.5 --width 200
 
 exit codes: 0 done, 2 bad input, 130 interrupted.
 `finitewidth COMMAND --help` tells more about a command."""
 
-_COMMANDS = (report, activations, phase_diagram, simulate)
+_COMMANDS = (report, activations, phase_diagram, simulate, sde)
 _BAD_INPUT, _INTERRUPTED = 2, 130
 
 

@@ -1,9 +1,14 @@
 """`finitewidth report`: the main job."""
 
 import argparse
+from typing import TYPE_CHECKING
 
-from .options import add_hyperparameters, add_inputs, network, parser, read_inputs
+from .options import add_hyperparameters, add_inputs, add_shaping, add_tokens, network, parser, read_inputs
 from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
+
+if TYPE_CHECKING:
+    from ..report import Report
+    from ..report.transformer_report import TransformerReport
 
 _ABOUT = "Report on a network: criticality, kernel and fluctuations by depth, over a quick simulation"
 _MORE = """\
@@ -11,12 +16,16 @@ The report says whether the activation can be tuned to criticality and with whic
 its fluctuation from network to network in every layer, by theory and measured; what depth over width means for
 the use of theory; and how far theory and networks are apart, in standard errors.
 
+With --transformer it is about a shaped Transformer instead: where the correlations of its tokens go with depth, how
+likely they explode, vanish or collapse, and which gamma and tau0 keep them safe.
+
 examples:
   finitewidth report
   finitewidth report --activation relu --depth 20 --width 256
   finitewidth report --activation tanh --C-b 0.05 --C-W 1.5     away from criticality
   finitewidth report --inputs data.csv --html report.html       own inputs; a page with plots
-  finitewidth report --json > report.json                       for machines"""
+  finitewidth report --json > report.json                       for machines
+  finitewidth report --transformer --tokens 8 --depth 48 --width 512 --heads 8 --gamma 0.3"""
 
 
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -32,14 +41,23 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     add_inputs(command, "two generic ones")
     command.add_argument("--networks", type=int, metavar="M", help="to simulate; default: what a few seconds allow")
     command.add_argument("--seed", type=int, default=0, metavar="S", help="of the simulation; default: 0")
-    command.add_argument("--html", metavar="FILE", help="write a self-contained page with plots")
+    command.add_argument(
+        "--html", metavar="FILE", help="write a self-contained page with plots (not for --transformer)"
+    )
     add_json(command)
+    group = command.add_argument_group("a shaped Transformer instead of an MLP")
+    group.add_argument("--transformer", action="store_true", help="report on a Transformer; --depth counts blocks")
+    add_tokens(group, tokens=8)
+    add_shaping(group, gamma=0.2)
     command.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Make the report and show it."""
     check_writable(html=args.html, json=args.json)
+    if args.transformer:
+        _show(_transformer(args), args)
+        return
     from .._validation import as_count
     from ..report import report
 
@@ -48,11 +66,26 @@ def run(args: argparse.Namespace) -> None:
     features = args.input_width if args.input_width is not None else (64 if x is None else x.shape[-1])
     net = network(args.activation, (features, *[width] * (depth - 1), 1), args.C_b, args.C_W)
     result = report(net, x, networks=args.networks, seed=args.seed)
+    _show(result, args)
+    if args.html is not None:
+        write(args.html, result.to_html())
+
+
+def _transformer(args: argparse.Namespace) -> "TransformerReport":
+    from .._errors import ArgumentError
+    from ..report.transformer_report import TransformerConfig, transformer_report
+
+    if args.html is not None:
+        raise ArgumentError("--html", repr(args.html), "a report on an MLP; for a Transformer use --json")
+    names = ("tokens", "width", "depth", "heads", "gamma", "tau0", "mask", "correlation")
+    config = TransformerConfig(**{name: getattr(args, name) for name in names})
+    return transformer_report(config, networks=args.networks, seed=args.seed)
+
+
+def _show(result: "Report | TransformerReport", args: argparse.Namespace) -> None:
     if args.json != STANDARD_OUTPUT:
         from rich.console import Console
 
         Console().print(result)
-    if args.html is not None:
-        write(args.html, result.to_html())
     if args.json is not None:
         write(args.json, result.to_json())

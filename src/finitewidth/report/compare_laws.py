@@ -95,16 +95,27 @@ def compare_laws(first: CovarianceLaw, second: CovarianceLaw) -> LawComparison:
     if abs(second.depth_to_width / first.depth_to_width - 1) > _SAME_DEPTH:
         got = f"depth over width {second.depth_to_width:.4g}"
         raise DomainError("second", got, f"{first.depth_to_width:.4g}, as in `first`")
-    entries = list(zip(*np.triu_indices(tokens), strict=True))
-    rows = [_row(f"V({a},{b})", first.final[:, a, b], second.final[:, a, b]) for a, b in entries]
-    rho = [law.correlation()[:, -1] for law in (first, second)]
-    rows += [_row(f"rho({a},{b})", *(of[:, a, b] for of in rho)) for a, b in entries if a != b]
-    return LawComparison(first, second, tuple(rows))
+    others = entries(second)
+    rows = tuple(_row(name, values, others[name]) for name, values in entries(first).items())
+    return LawComparison(first, second, rows)
+
+
+def entries(law: CovarianceLaw) -> dict[str, Float[np.ndarray, " paths"]]:
+    """Every independent entry of covariance and correlation at the last depth, by name."""
+    pairs = list(zip(*np.triu_indices(law.V.shape[-1]), strict=True))
+    rho = law.correlation()[:, -1]
+    return {f"V({a},{b})": law.final[:, a, b] for a, b in pairs} | {
+        f"rho({a},{b})": rho[:, a, b] for a, b in pairs if a != b
+    }
+
+
+def quantiles(values: Float[np.ndarray, " paths"]) -> tuple[float, ...]:
+    """At `LEVELS`."""
+    return tuple(float(q) for q in np.quantile(values, LEVELS))
 
 
 def _row(entry: str, first: Float[np.ndarray, " paths"], second: Float[np.ndarray, " others"]) -> LawRow:
     from scipy.stats import ks_2samp  # half a second to load
 
     distance, p_value = (float(value) for value in tuple(ks_2samp(first, second)))
-    of_first, of_second = (tuple(float(q) for q in np.quantile(values, LEVELS)) for values in (first, second))
-    return LawRow(entry, of_first, of_second, distance, p_value)
+    return LawRow(entry, quantiles(first), quantiles(second), distance, p_value)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..networks.shaped import CovarianceLaw
+from .compare_laws import LEVELS, entries, quantiles
 
 if TYPE_CHECKING:
     from .compare_laws import LawComparison
@@ -20,6 +21,16 @@ def title(law: CovarianceLaw) -> str:
     what = f"limit, {law.method} steps" if law.width is None else f"networks, n = {law.width}, {law.method}"
     stopped = f", {law.stopped_fraction:.1%} stopped" if law.stopped_fraction else ""
     return f"{what} ({law.paths} paths{stopped})"
+
+
+def law_table(law: CovarianceLaw) -> RenderableType:
+    """Quantiles of every entry of one law."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("entry", *(f"{level:.0%}" for level in LEVELS)):
+        table.add_column(name, justify="left" if name == "entry" else "right")
+    for name, values in entries(law).items():
+        table.add_row(name, *(f"{q:.4f}" for q in quantiles(values)))
+    return Group(Text(f"At depth over width {law.depth_to_width:.4g}", style="bold"), Text(title(law)), table)
 
 
 def renderable(comparison: "LawComparison") -> RenderableType:

@@ -14,7 +14,8 @@ from rich.text import Text
 from .compare_table import FAR, styled
 from .words import advice, agreement, is_recommended, network_line, settings_line, validity_line
 
-_WIDTH = 88
+WIDTH = 88
+"""Of a report, in columns."""
 _LINES = 12  # of the table by depth
 _BAR = 18
 _SMALLEST, _LARGEST = -4, 6  # powers of ten between which a number is written without one
@@ -26,23 +27,24 @@ _FLAT = 1e-3  # relative variation below which a curve is drawn flat
 def as_text(renderable: RenderableType) -> str:
     """Plain text of what rich would print."""
     sink = io.StringIO()
-    Console(file=sink, width=_WIDTH, color_system=None, legacy_windows=False).print(renderable)
+    Console(file=sink, width=WIDTH, color_system=None, legacy_windows=False).print(renderable)
     return "\n".join(line.rstrip() for line in sink.getvalue().rstrip().splitlines())
 
 
 def renderable(data: dict[str, Any]) -> RenderableType:
     """The report, section by section."""
     return Group(
-        Panel(Text(network_line(data), style="bold"), title="finitewidth report", width=_WIDTH, border_style="blue"),
-        *_section("Criticality", *_criticality(data["criticality"]), Text(advice(data))),
-        *_section("Kernel and fluctuation by depth", _by_depth(data["layers"]), _shape(data["layers"])),
-        *_section("Depth over width", _gauge(data["validity"]), Text(validity_line(data))),
-        *_section("Theory against networks", _worst(data["agreement"]), Text(agreement(data))),
+        Panel(Text(network_line(data), style="bold"), title="finitewidth report", width=WIDTH, border_style="blue"),
+        *section("Criticality", *_criticality(data["criticality"]), Text(advice(data))),
+        *section("Kernel and fluctuation by depth", _by_depth(data["layers"]), _shape(data["layers"])),
+        *section("Depth over width", _gauge(data["validity"]), Text(validity_line(data))),
+        *section("Theory against networks", _worst(data["agreement"]), Text(agreement(data))),
         Padding(Text(settings_line(data), style="dim"), (1, 0, 0, 0)),
     )
 
 
-def _section(title: str, *parts: RenderableType) -> list[RenderableType]:
+def section(title: str, *parts: RenderableType) -> list[RenderableType]:
+    """A heading and what stands below it."""
     heading = Padding(Text(title, style="bold blue"), (1, 0, 0, 0))
     return [heading, *(_indented(part) for part in parts)]
 
@@ -58,9 +60,7 @@ class _Wrapped:
         self.part = part
 
     def __rich_console__(self, console: Console, options: Any) -> Any:
-        yield from console.render(
-            Padding(self.part, (0, 0, 0, 2)), options.update(width=min(_WIDTH, options.max_width))
-        )
+        yield from console.render(Padding(self.part, (0, 0, 0, 2)), options.update(width=min(WIDTH, options.max_width)))
 
 
 def _criticality(verdict: dict[str, Any]) -> list[RenderableType]:

@@ -1,0 +1,121 @@
+"""`finitewidth sde`: the law of token covariances at a depth in proportion to width."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .options import add_shaping, add_tokens, parser
+from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
+
+if TYPE_CHECKING:
+    from ..networks.shaped import CovarianceLaw, ShapedBlock
+
+_ABOUT = "Sample the covariance of tokens in the limit of depth in proportion to width"
+_MORE = """\
+Networks of shaped blocks keep random covariances when depth grows with width; these obey a stochastic differential
+equation in depth over width. Shown are quantiles at the last depth; with --width, networks of that width are drawn too
+and laid over it.
+
+blocks:
+  mlp           shaped ReLU layers
+  resnet        residual blocks of two matrices
+  attention     shaped attention
+  transformer   attention and a residual block in turn
+
+examples:
+  finitewidth sde --block attention --tokens 2 --gamma 0.354 --depth-to-width 0.75
+  finitewidth sde --block transformer --tokens 4 --heads 8 --mask causal --depth-to-width 0.3 --width 200
+  finitewidth sde --block resnet --gamma 0.5 --depth-to-width 0.333 --width 300 --output resnet.png"""
+
+_BLOCKS = ("mlp", "resnet", "attention", "transformer")
+
+
+def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command and its options."""
+    command = parser(commands, "sde", _ABOUT, _MORE)
+    command.add_argument(
+        "--block", default="transformer", metavar="NAME", help=f"{', '.join(_BLOCKS)}; default: transformer"
+    )
+    command.add_argument("--depth-to-width", type=float, required=True, metavar="T", help="depth over width at the end")
+    add_tokens(command, tokens=2)
+    add_shaping(command, gamma=0.35)
+    command.add_argument(
+        "--c-plus", type=float, default=0.0, metavar="C", help="slope of shaped ReLU, right; default: 0"
+    )
+    command.add_argument(
+        "--c-minus", type=float, default=-1.0, metavar="C", help="slope of shaped ReLU, left; default: -1"
+    )
+    command.add_argument("--paths", type=int, default=4096, metavar="M", help="default: 4096")
+    command.add_argument("--steps", type=int, metavar="K", help="steps in depth; default: small enough")
+    command.add_argument("--width", type=int, metavar="n", help="also draw as many networks of this width")
+    command.add_argument("--seed", type=int, default=0, metavar="S", help="default: 0")
+    command.add_argument("--output", metavar="FILE", help="a picture of the densities of the first two tokens")
+    add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Sample the law and show it."""
+    check_writable(json=args.json, output=args.output)
+    from .._validation import as_count
+    from ..ensembles.shaped import simulate_block
+    from ..proportional import covariance_sde
+    from ..report.compare_laws import compare_laws
+    from ..report.transformer_report import equal_tokens
+
+    block, V0 = _block(args), equal_tokens(args.tokens, args.correlation)
+    limit = covariance_sde(block, V0, args.depth_to_width, args.paths, args.seed, args.steps)
+    networks = None
+    if args.width is not None:
+        depth = max(1, round(args.depth_to_width * as_count(args.width, "--width")))
+        networks = simulate_block(block, V0, args.width, depth, networks=args.paths, seed=args.seed)
+    if args.output is not None:
+        _draw(limit, networks, args.output)
+    comparison = None if networks is None else compare_laws(limit, networks)
+    if args.json is not None:
+        import json
+
+        data = _data(limit) if comparison is None else comparison.to_dict()
+        write(args.json, json.dumps(data, indent=2, allow_nan=False))
+    if args.json != STANDARD_OUTPUT:
+        from rich.console import Console
+
+        from ..report.compare_laws_table import law_table
+
+        Console().print(law_table(limit) if comparison is None else comparison)
+
+
+def _draw(limit: "CovarianceLaw", networks: "CovarianceLaw | None", path: str) -> None:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    from ..figures import STYLE, law_densities
+
+    with rc_context(STYLE):
+        figure = Figure(figsize=(10, 3.9))
+        law_densities(limit, networks, figure.subplots(1, 2), entry=(0, min(1, limit.V.shape[-1] - 1)))
+        figure.savefig(path)
+    print(f"written: {path}", file=sys.stderr)
+
+
+def _data(law: "CovarianceLaw") -> dict[str, Any]:
+    from ..report.compare_laws import LEVELS, about, entries, quantiles
+    from ..report.plain import plain
+
+    rows = [{"entry": name, "quantiles": quantiles(values)} for name, values in entries(law).items()]
+    return plain({"law": about(law), "levels": LEVELS, "rows": rows})
+
+
+def _block(args: argparse.Namespace) -> "ShapedBlock":
+    from .._errors import UnknownNameError
+    from ..networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, shaped_relu
+
+    if args.block not in _BLOCKS:
+        raise UnknownNameError("--block", args.block, _BLOCKS)
+    if args.block == "mlp":
+        return ShapedMLP(shaped_relu(args.c_plus, args.c_minus))
+    residual = ShapedResNet(args.gamma, args.c_plus, args.c_minus)
+    if args.block == "resnet":
+        return residual
+    attention = ShapedAttention(args.gamma, args.tau0, args.heads, args.mask)
+    return attention if args.block == "attention" else ShapedTransformer(attention, residual)

@@ -1,0 +1,67 @@
+"""The report on a shaped Transformer."""
+
+import json
+
+import numpy as np
+import pytest
+
+import finitewidth as fw
+from finitewidth.advice.token_fates import Fates, token_fates
+from finitewidth.networks.shaped import CovarianceLaw, PathStatus, ShapedMLP
+from finitewidth.report.transformer_report import TransformerConfig, equal_tokens, transformer_report
+
+CONFIG = TransformerConfig(tokens=3, width=64, depth=16, heads=2, gamma=0.3)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return transformer_report(CONFIG, networks=64, paths=256)
+
+
+def test_everything_is_there(report):
+    """Tokens by depth, fates, advice, agreement, in types that JSON knows and in words."""
+    data = json.loads(report.to_json())
+    assert data["config"]["depth_to_width"] == 0.25
+    assert np.asarray(data["by_depth"]["norm"]).shape == (3, len(data["by_depth"]["depth_to_width"]))
+    assert data["by_depth"]["correlation"][1][0] == pytest.approx(0.2)
+    assert [advice["parameter"] for advice in data["advice"]] == ["gamma", "tau0"]
+    assert data["agreement"]["worst"]["p_value"] > 1e-4
+    text = str(report)
+    assert "16 blocks of width 64" in text
+    assert "← recommended" in text
+
+
+def test_risk_grows_with_gamma(report):
+    """Tokens diffuse at a speed of gamma squared."""
+    explosion = [fate["explosion"] + fate["vanishing"] for fate in report.data["advice"][0]["fates"]]
+    assert explosion[0] == 0
+    assert explosion[-1] > 0.3
+
+
+def law(final, status=PathStatus.RUNNING):
+    V = np.stack([np.broadcast_to(np.eye(2), final.shape), final], axis=1)
+    count = len(final)
+    times, ends = np.array([0.0, 1.0]), np.full(count, np.inf)
+    return CovarianceLaw(ShapedMLP(), times, V, ends, np.full(count, int(status)), 1.0, 0, "made up")
+
+
+def test_fates_are_told_apart():
+    """Growth, shrinking and coincidence of two tokens, and paths that were stopped."""
+    grown, shrunk, alike = 3 * np.eye(2), np.eye(2) / 3, equal_tokens(2, 0.99)
+    assert token_fates(law(np.stack([grown, shrunk, alike, np.eye(2)]))) == Fates(0.25, 0.25, 0.25)
+    assert token_fates(law(np.eye(2)[None], PathStatus.STOPPED)).explosion == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "argument"),
+    [
+        ({"heads": 3}, "heads"),
+        ({"correlation": -0.9}, "correlation"),
+        ({"gamma": 2.0}, "gamma"),
+        ({"tokens": 0}, "tokens"),
+    ],
+)
+def test_bad_configurations(change, argument):
+    """Each refused with the name of the argument."""
+    with pytest.raises(fw.ArgumentError, match=argument):
+        TransformerConfig(**{"tokens": 3, "width": 64, "heads": 2} | change)
