@@ -20,7 +20,8 @@ import equation_index  # noqa: E402
 import mathml  # noqa: E402
 
 # Rooms and the page that explains each.
-ROOMS = {room: room for room in ("gaussian", "activations", "networks", "flow", "criticality", "ensembles", "advice")}
+_OWN_PAGE = "gaussian activations networks flow proportional ensembles criticality learning advice"
+ROOMS = {room: room for room in _OWN_PAGE.split()}
 ROOMS |= {"figures": "figures", "report": "figures", "cli": "figures"}
 _API_MARK = re.compile(r"^<!-- api: (?P<room>\w+) -->$", re.MULTILINE)
 

@@ -18,6 +18,7 @@ from finitewidth.report import report
 from finitewidth.report.inputs import best_mean_square, generic_inputs, quick
 from finitewidth.report.plain import plain
 from finitewidth.report.terminal import chosen_layers, with_error
+from finitewidth.report.training import training
 from finitewidth.report.validity import regime
 from finitewidth.report.words import advice, agreement, validity_line
 
@@ -122,6 +123,42 @@ def test_agreement_is_that_of_the_comparison(made):
     assert found["entries"] == len(made.comparison)
     assert found["worst"]["deviation"] == made.comparison.worst.deviation
     assert len(found["summary"]) == 9
+
+
+def test_training_is_that_of_the_tangent_kernel(made):
+    """PDLT (9.23), (9.28), (9.96): tangent kernel, its fluctuation, shares of layers and rates, for unequal widths."""
+    x, _ = generic_inputs(4, 1.0)
+    net = tune(NET)
+    theory = flow(net, x[:1], through="ntk")
+    part = json.loads(made.to_json())["training"]
+    np.testing.assert_allclose(part["Theta"], theory.Theta[:, 0, 0], rtol=1e-12)
+    relative = (theory.A + 2 * theory.B)[:, 0, 0, 0, 0] / theory.previous_widths / theory.Theta[:, 0, 0] ** 2
+    np.testing.assert_allclose(part["relative_fluctuation"], relative, rtol=1e-12, atol=1e-15)
+    assert sum(part["share"]["bias"]) + sum(part["share"]["weight"]) == pytest.approx(1.0, rel=1e-12)
+    np.testing.assert_allclose(part["rates"]["weight"], np.asarray(net.lambda_W) / [4, 24, 16], rtol=1e-12)
+    assert "All layers learn alike" in part["verdict"]
+    assert "rate of" in str(made)
+    assert "<h2>Training</h2>" in made.to_html()
+
+
+def test_uniform_networks_take_the_short_way():
+    """PDLT (9.6)-(9.21): one input's recursion and the tensors of the flow say the same."""
+    net = MLP("tanh", (4, 16, 16, 1), C_b=0.1, C_W=1.4, lambda_b=0.5)
+    x = np.ones((1, 4))
+    theory = flow(net, x, through="ntk")
+    part = training(net, x)
+    np.testing.assert_allclose(part["Theta"], theory.Theta[:, 0, 0], rtol=1e-10)
+    np.testing.assert_allclose(
+        part["relative_fluctuation"], theory.relative_tangent_fluctuation[:, 0], rtol=1e-9, atol=1e-15
+    )
+
+
+def test_activations_that_jump_have_no_training_section():
+    """A step has no tangent kernel; the rest of the report stands."""
+    made = report(MLP("perceptron", (4, 16, 1), C_b=0.1), networks=10)
+    assert made.data["training"] is None
+    assert "Training" not in str(made)
+    assert "<h2>Training" not in made.to_html()
 
 
 def test_text_fits_a_terminal(made):

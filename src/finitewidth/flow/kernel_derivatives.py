@@ -40,12 +40,15 @@ def average_and_derivatives(
     square: ElementwiseFunction = functools.partial(square_average, factor)
     derivatives = []
     for k in range(order + 1):
-        table = {pqr: mixed(*pqr) for pqr in itertools.product(range(k + 1), repeat=3) if sum(pqr) == k}
+        # A single input has no other to be averaged with: nothing of that need be compiled.
+        orders = [] if same.all() else [pqr for pqr in itertools.product(range(k + 1), repeat=3) if sum(pqr) == k]
+        table = {pqr: mixed(*pqr) for pqr in orders}
         single = square(variances)[pairs.a]
         entries = []
         for which in itertools.product(range(3), repeat=k):
-            on_diagonal = single if all(w == 1 for w in which) else 0.0
-            entries.append(jnp.where(same, on_diagonal, table[tuple(which.count(w) for w in range(3))]))
+            on_diagonal = single if all(w == 1 for w in which) else jnp.zeros_like(K)
+            between = table.get(tuple(which.count(w) for w in range(3)), on_diagonal)
+            entries.append(jnp.where(same, on_diagonal, between))
         derivatives.append(jnp.stack(entries, axis=-1).reshape((len(same),) + (3,) * k))
         square = differentiate(square)
     return derivatives

@@ -21,9 +21,14 @@ from .mlp import MLP, LayerParameters, layer_parameters
 _JUMP = 1e-9  # one-sided limits are taken at a small distance: a smaller jump is none
 
 
+def has_tangent_kernel(activation: Activation) -> bool:
+    """Whether the activation is continuous; the slope of one that jumps is a delta function, whose square has no average."""
+    return not activation.kinks or not bool((abs(activation.jumps(0)) > _JUMP).any())
+
+
 def check_has_tangent_kernel(activation: Activation) -> None:
     """`DomainError` for activations that jump."""
-    if activation.kinks and bool((abs(activation.jumps(0)) > _JUMP).any()):
+    if not has_tangent_kernel(activation):
         got = f"{activation.name}, which jumps: its slope is a delta function"
         raise DomainError("activation", got, "a continuous activation, which has a tangent kernel")
 

@@ -39,6 +39,7 @@ def page(report: "Report") -> str:
     parts = {
         "points": _points(data["criticality"]),
         "by_depth": _by_depth(data["layers"]),
+        "training": _training(data),
         "farthest": _farthest(report),
         "flow": _svg("flow", lambda axes: flow_by_depth(report.theory, report.measured, axes, nu=nu)),
         "deviations": _svg("deviations", lambda axes: comparison(report.comparison, axes)),
@@ -105,6 +106,27 @@ def _by_depth(layers: dict[str, Any]) -> str:
         for i, layer in enumerate(layers["layer"])
     ]
     return _table(("layer", "K", "G = K + G1/n", "measured", "V", "measured", "V/(nK²)"), rows)
+
+
+def _training(data: dict[str, Any]) -> str:
+    """The section on training, if the activation has a tangent kernel."""
+    part = data["training"]
+    if part is None:
+        return ""
+    head = ("layer", "Θ", "variance/Θ²", "share of biases", "of weights", "rate of biases", "of weights")
+    columns = (part["Theta"], part["relative_fluctuation"], *part["share"].values())
+    columns += part["rates"]["bias"], part["rates"]["weight"]
+    numbers = zip(*columns, strict=True)
+    rows = [
+        (str(layer), *(f"{value:.4g}" for value in row))
+        for layer, row in zip(data["layers"]["layer"], numbers, strict=True)
+    ]
+    caption = (
+        "Tangent kernel of the first input, its variance between networks, what biases and weights of each layer "
+        "contribute to that of the output, and their rates under gradient descent with global rate 1."
+    )
+    table = f'<div class="scroll">{_table(head, rows)}</div><p class="soft">{escape(caption)}</p>'
+    return f"<h2>Training</h2><p>{escape(part['verdict'])}</p><details><summary>All layers</summary>{table}</details>"
 
 
 def _farthest(report: "Report") -> str:

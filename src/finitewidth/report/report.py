@@ -15,9 +15,11 @@ from ..criticality import Criticality, CriticalPoint, criticality
 from ..ensembles import MeasuredFlow, simulate
 from ..flow import Flow, flow
 from ..networks import MLP
+from ..networks.tangent_map import has_tangent_kernel
 from .compare import Comparison, compare
 from .inputs import best_mean_square, generic_inputs, quick
 from .plain import describe, meta, plain
+from .training import training
 from .validity import regime
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ class Report:
     - `data["meta"]`: versions, seed, settings, inputs. `data["network"]`: what it is about.
     - `data["criticality"]`: class, reason, all critical points, the `recommended` one, whether the network is `tuned`.
     - `data["layers"]`: columns by layer, one entry a layer (and input): theory and, under `measured`, networks.
+    - `data["training"]`: tangent kernel of the first input by layer, its fluctuation, each layer's share in it, learning rates
+      of plain gradient descent, a verdict; `null` for activations that jump.
     - `data["validity"]`: depth over width, fluctuation of the last layer, and what they mean.
     - `data["agreement"]`: theory against the networks, in standard errors.
 
@@ -93,14 +97,16 @@ def report(
         warnings.simplefilter("ignore", ValidityWarning)  # it is what the section on validity is about
         # Most of the time is spent in XLA's compiler, which lets two threads use two processors.
         of_theory = compiler.submit(flow, net, inputs)
+        of_training = compiler.submit(training, net, inputs) if has_tangent_kernel(net.activation) else None
         measured = simulate(net, inputs, networks=count, seed=seed, progress=progress)
-        theory = of_theory.result()
+        theory, trained = of_theory.result(), None if of_training is None else of_training.result()
     comparison = compare(theory, measured)
     data = {
         "meta": meta(seed=measured.seed, networks=count, method=measured.method, inputs=described),
         "network": describe(net),
         "criticality": _criticality(net, verdict),
         "layers": _layers(theory, measured),
+        "training": trained,
         "validity": _validity(theory),
         "agreement": _agreement(comparison),
     }

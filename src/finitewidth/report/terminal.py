@@ -37,6 +37,7 @@ def renderable(data: dict[str, Any]) -> RenderableType:
         Panel(Text(network_line(data), style="bold"), title="finitewidth report", width=WIDTH, border_style="blue"),
         *section("Criticality", *_criticality(data["criticality"]), Text(advice(data))),
         *section("Kernel and fluctuation by depth", _by_depth(data["layers"]), _shape(data["layers"])),
+        *(section("Training", _training(data), Text(data["training"]["verdict"])) if data["training"] else []),
         *section("Depth over width", _gauge(data["validity"]), Text(validity_line(data))),
         *section("Theory against networks", _worst(data["agreement"]), Text(agreement(data))),
         Padding(Text(settings_line(data), style="dim"), (1, 0, 0, 0)),
@@ -101,6 +102,21 @@ def _by_depth(layers: dict[str, Any]) -> Table:
         spread = with_error(vertex["mean"][i][0], vertex["standard_error"][i][0])
         bar = Text(_bar(fluctuation[i] / (max(fluctuation) or 1.0)), style="blue")
         table.add_row(str(layers["layer"][i]), f"{layers['G'][i][0]:.5g}", kernel, f"{fluctuation[i]:.4g}", spread, bar)
+    return table
+
+
+def _training(data: dict[str, Any]) -> Table:
+    """The first input's tangent kernel and the learning rates, layer by layer."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("layer", "Θ", "variance/Θ²", "biases' share", "weights'", "rate of biases", "of weights"):
+        table.add_column(name, justify="right")
+    part = data["training"]
+    share, rates = part["share"], part["rates"]
+    for i in chosen_layers(len(part["Theta"])):
+        kernel = f"{part['Theta'][i]:.4g}", f"{part['relative_fluctuation'][i]:.3g}"
+        shares = (f"{100 * share[name][i]:.3g} %" for name in ("bias", "weight"))
+        shown = (f"{rates[name][i]:.3g}" for name in ("bias", "weight"))
+        table.add_row(str(data["layers"]["layer"][i]), *kernel, *shares, *shown)
     return table
 
 

@@ -1,0 +1,67 @@
+"""The part of a report that is about training: tangent kernel, learning rates, gradients."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from .._precision import in_float64
+from ..advice import diagnose_gradients, learning_rates
+from ..criticality.tangent_single_input import tangent_single_input_flow
+from ..flow import flow
+from ..networks import MLP
+
+_UNEVEN = 10.0  # the ratio of the layers' contributions from which they are called so
+_NOISY = 0.1
+
+
+@in_float64
+def training(net: MLP, x: Float[np.ndarray, "N n_0"]) -> dict[str, Any]:
+    r"""By layer, for the first input: $\Theta$, its relative variance $(A + 2B)/(n\Theta^2)$, the share of each layer's biases
+    and weights in the output's $\Theta$, and the rates of plain gradient descent for a global rate of one."""
+    first = np.asarray(x)[:1]
+    theta, fluctuation = _tangent_kernel(net, first)
+    gradients, rates = diagnose_gradients(net, first), learning_rates(net)
+    shares = {name: part / theta[-1] for name, part in (("bias", gradients.bias), ("weight", gradients.weight))}
+    return {
+        "Theta": theta,
+        "relative_fluctuation": fluctuation,
+        "share": shares,
+        "lambda_b": net.lambda_b,
+        "lambda_W": net.lambda_W,
+        "rates": {"optimizer": rates.optimizer, "bias": rates.bias, "weight": rates.weight},
+        "chi_parallel": gradients.chi_parallel,
+        "chi_perp": gradients.chi_perp,
+        "verdict": _verdict(gradients.verdict, gradients.healthy, shares, float(fluctuation[-1])),
+    }
+
+
+def _tangent_kernel(net: MLP, first: Float[np.ndarray, "1 n_0"]) -> tuple[np.ndarray, np.ndarray]:
+    """The tangent kernel of one input and its relative variance, by the cheapest route."""
+    n = np.asarray([1, *net.hidden_widths])
+    alike = all(len(np.unique(np.asarray(values))) == 1 for values in (net.C_b, net.C_W, n[1:]))
+    if not alike:
+        theory = flow(net, first, through="ntk")
+        return np.asarray(theory.Theta[:, 0, 0]), np.asarray(theory.relative_tangent_fluctuation[:, 0])
+    K1 = float(net.first_kernel(first)[0, 0])
+    single = tangent_single_input_flow(
+        net.activation, K1, net.depth, float(net.C_b[0]), float(net.C_W[0]), net.lambda_b, net.lambda_W
+    )
+    return np.asarray(single.Theta), np.asarray(single.ratios.A + 2 * single.ratios.B) / n
+
+
+def _verdict(about_gradients: str, healthy: bool, shares: dict[str, np.ndarray], fluctuation: float) -> str:
+    sentences = [about_gradients]
+    if healthy:
+        of_layers = shares["bias"] + shares["weight"]
+        uneven = float(of_layers.max() / max(of_layers.min(), np.finfo(float).tiny))
+        if uneven < _UNEVEN:
+            sentences.append(f"All layers learn alike: their shares differ by a factor of {uneven:.2g} at most.")
+        else:
+            sentences.append(f"Layers learn unevenly, by a factor of {uneven:.2g}: `tune` sets rates that mend it.")
+    spread = 100 * np.sqrt(fluctuation)
+    sentences.append(
+        f"The tangent kernel of one output varies between networks by {spread:.2g} %: "
+        + ("training is close to kernel regression." if fluctuation < _NOISY else "features are learned as well.")
+    )
+    return " ".join(sentences)
