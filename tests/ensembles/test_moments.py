@@ -101,7 +101,7 @@ def test_standard_errors_are_honest():
 def test_error_of_a_normal_covariance():
     """Given the moments of normals themselves, Var(cov) = (1 + delta)/(M-1): the correction of order 1/M is there."""
     M, one = 12.0, jnp.eye(2)[None]
-    normal = Moments(jnp.zeros((1, 2)), jnp.asarray(M), jnp.zeros((1, 2)), M * one, 0 * one, M * (1 + 2 * one))
+    normal = Moments(jnp.zeros((1, 2)), jnp.asarray(M), jnp.zeros((1, 2)), M * one, 0 * one, M * (1 + 2 * one), M * one)
     cov, error = covariance(normal)
     np.testing.assert_allclose(cov, one * M / (M - 1), rtol=1e-14)
     np.testing.assert_allclose(error**2, (1 + one) / (M - 1), rtol=1e-14)

@@ -1,4 +1,4 @@
-"""Critical initialisation of a network."""
+"""Critical initialisation of a network, with learning rates to go with it."""
 
 import numpy as np
 
@@ -7,6 +7,7 @@ from .._precision import in_float64
 from ..criticality.classify import criticality
 from ..criticality.renormalised import renormalised_C_W
 from ..networks import MLP
+from .equivalence import rates_of_class
 
 
 class NotTunableError(DomainError):
@@ -19,7 +20,8 @@ class NotTunableError(DomainError):
 
 @in_float64
 def tune(net: MLP, renormalised: bool = False) -> MLP:
-    r"""The same network at its critical initialisation, PDLT (5.67), (5.71)-(5.72), (5.90).
+    r"""The same network at its critical initialisation, PDLT (5.67), (5.71)-(5.72), (5.90), with learning rates at which
+    every layer learns alike, PDLT (9.94)-(9.96).
 
     Every layer gets the critical $(C_b, C_W)$ of the activation, whatever it had:
 
@@ -27,6 +29,8 @@ def tune(net: MLP, renormalised: bool = False) -> MLP:
     - $K^\star = 0$: $(0, 1/\sigma_1^2)$;
     - half-stable (GELU, SWISH): the point at finite $K^\star$. There the first layer should start at $K^\star$:
       normalise inputs to $|x|^2/n_0 = (K^\star-C_b)/C_W$, with $K^\star$ = `criticality(net.activation).point.K_star`.
+
+    Its `lambda_b` and `lambda_W` are those of `equivalence_rates`; `learning_rates` translates them for an optimiser.
 
     `NotTunableError`, with the reason, when the activation has no critical point or only one that repels.
 
@@ -42,4 +46,5 @@ def tune(net: MLP, renormalised: bool = False) -> MLP:
     C_W = np.full(net.depth, verdict.point.C_W)
     if renormalised:
         C_W[1:] = [renormalised_C_W(net.activation, width) for width in net.hidden_widths]
-    return net.replace(C_b=verdict.point.C_b, C_W=C_W)
+    lambda_b, lambda_W = rates_of_class(net, verdict)
+    return net.replace(C_b=verdict.point.C_b, C_W=C_W, lambda_b=lambda_b, lambda_W=lambda_W)

@@ -38,8 +38,10 @@ class Forward(eqx.Module):
 
     preactivations: tuple[Float[Array, "_ N _"], ...]
     r"""$z^{(\ell)}$, stage by stage: shape (layers of the stage, N, $n_\ell$)."""
+    grams: Float[Array, "L N N"]
+    r"""$\frac1{n_{\ell-1}}\sum_j\sigma^{(\ell-1)}_{j;\alpha}\sigma^{(\ell-1)}_{j;\beta}$, what each layer receives."""
     metrics: Float[Array, "L N N"]
-    r"""The conditional metrics $\widehat G^{(\ell)}$, PDLT (4.70)."""
+    r"""The conditional metrics $\widehat G^{(\ell)} = C_b^{(\ell)} + C_W^{(\ell)}\times$ `grams`, PDLT (4.70)."""
 
 
 class Backward(eqx.Module):
@@ -79,33 +81,44 @@ def forward(network: RandomNetwork, x: Float[Array, "N n_0"]) -> tuple[Forward, 
     with $\sigma^{(0)} = x$.
     """
 
-    def layer(signal: Array, layer: Stage) -> tuple[Array, tuple[Array, Array, GaussianMatrix]]:
-        metric = layer.C_b + layer.C_W / signal.shape[1] * signal @ signal.T
+    def layer(signal: Array, layer: Stage) -> tuple[Array, tuple[Array, Array, Array, GaussianMatrix]]:
+        gram = signal @ signal.T / signal.shape[1]
         products, weights = layer.weights.times(signal)
         z = layer.biases + products
-        return network.net.activation(z), (z, metric, weights)
+        return network.net.activation(z), (z, gram, layer.C_b + layer.C_W * gram, weights)
 
-    signal, preactivations, metrics, stages = x, [], [], []
+    signal, preactivations, grams, metrics, stages = x, [], [], [], []
     for stage in network.stages:
-        signal, (z, metric, weights) = _through(layer, signal, stage)
+        signal, (z, gram, metric, weights) = through_layers(layer, signal, stage)
         preactivations.append(z)
+        grams.append(gram)
         metrics.append(metric)
         stages.append(eqx.tree_at(lambda stage: stage.weights, stage, weights))
-    return Forward(tuple(preactivations), jnp.concatenate(metrics)), RandomNetwork(network.net, tuple(stages))
+    passed = Forward(tuple(preactivations), jnp.concatenate(grams), jnp.concatenate(metrics))
+    return passed, RandomNetwork(network.net, tuple(stages))
 
 
 def backward(
     network: RandomNetwork, passed: Forward, outputs: tuple[int, ...] = (0,)
 ) -> tuple[Backward, RandomNetwork]:
-    r"""Derivatives of the output neurons `outputs`, through the same matrices as the forward pass.
+    """Derivatives of the output neurons `outputs`, through the same matrices as the forward pass."""
+    chosen = jnp.eye(network.net.widths[-1], dtype=passed.metrics.dtype)[jnp.asarray(outputs)]
+    samples = passed.metrics.shape[1]
+    return pull_back(network, passed, jnp.broadcast_to(chosen[:, None], (len(outputs), samples, chosen.shape[1])))
 
-    $$\frac{\partial z^{(L)}_i}{\partial z^{(\ell)}_j} = \sigma'^{(\ell)}_j\sum_k
-      W^{(\ell+1)}_{kj}\frac{\partial z^{(L)}_i}{\partial z^{(\ell+1)}_k},$$
+
+def pull_back(
+    network: RandomNetwork, passed: Forward, gradient: Float[Array, "m N n_L"]
+) -> tuple[Backward, RandomNetwork]:
+    r"""The derivatives of $m$ quantities by the output preactivations, pulled back through the same matrices.
+
+    $$\frac{\partial q}{\partial z^{(\ell)}_j} = \sigma'^{(\ell)}_j\sum_k
+      W^{(\ell+1)}_{kj}\frac{\partial q}{\partial z^{(\ell+1)}_k}\quad\text{PDLT (8.17)-(8.18)}$$
 
     `network` is the one that `forward` returned: its matrices remember what the forward pass asked of them.
     """
     slope = network.net.activation.derivative(1)
-    samples, count = passed.metrics.shape[1], len(outputs)
+    count, samples = gradient.shape[:2]
 
     def layer(gradient: Array, xs: tuple[Stage, Array, Array]) -> tuple[Array, tuple[Array, GaussianMatrix]]:
         layer, z, is_output = xs  # gradient: with respect to the signal that leaves this layer
@@ -113,19 +126,19 @@ def backward(
         flat, weights = layer.weights.transpose_times(gradient.reshape(count * samples, -1))
         return flat.reshape(count, samples, -1), (gradient, weights)
 
-    chosen = jnp.eye(network.net.widths[-1], dtype=passed.metrics.dtype)[jnp.asarray(outputs)]
-    gradient = jnp.broadcast_to(chosen[:, None], (count, samples, chosen.shape[1]))
     gradients, stages = [], []
     last = network.stages[-1]
     for stage, z in zip(reversed(network.stages), reversed(passed.preactivations), strict=True):
         is_output = (jnp.arange(len(z)) == len(z) - 1) & (stage is last)
-        gradient, (here, weights) = _through(layer, gradient, (stage, z, is_output), reverse=True)
+        gradient, (here, weights) = through_layers(layer, gradient, (stage, z, is_output), reverse=True)
         gradients.append(here)
         stages.append(eqx.tree_at(lambda stage: stage.weights, stage, weights))
     return Backward(tuple(gradients[::-1]), gradient), RandomNetwork(network.net, tuple(stages[::-1]))
 
 
-def _through(step: Callable[[Array, Any], Any], carry: Array, stacked: Any, reverse: bool = False) -> tuple[Array, Any]:
+def through_layers(
+    step: Callable[[Array, Any], Any], carry: Array, stacked: Any, reverse: bool = False
+) -> tuple[Array, Any]:
     """`lax.scan`, but a single layer may change the width of what it carries."""
     if len(jax.tree.leaves(stacked)[0]) > 1:
         return lax.scan(step, carry, stacked, reverse=reverse)

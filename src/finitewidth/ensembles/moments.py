@@ -2,6 +2,9 @@ r"""Mean and covariance of a random vector with standard errors of both, from sa
 
 Sums of powers are kept about a fixed reference near the mean, so that nothing cancels; sums from different samples
 add up, in any order and from different references.
+
+A sample may come as several replicas, $x_a = m + \varepsilon_a$ with a common $m$ and independent noises of mean zero that nobody
+asked for: products of different replicas then measure the covariance of $m$ alone, without bias.
 """
 
 import equinox as eqx
@@ -11,40 +14,63 @@ from jaxtyping import Array, Bool, Float
 
 
 class Moments(eqx.Module):
-    r"""Sums over samples of $d_i^p d_j^q$ with $p, q \le 2$, where $d = x - \text{reference}$."""
+    r"""Sums over samples of $d_i^p d_j^q$ with $p, q \le 2$, where $d = x - \text{reference}$.
+
+    With replicas $d$ is their average, and $d_id_j$ the average over products of different ones.
+    """
 
     reference: Float[Array, "*batch P"]
     count: Float[Array, ""]
     d: Float[Array, "*batch P"]
     dd: Float[Array, "*batch P P"]
     ddd: Float[Array, "*batch P P"]
-    """Sums of $d_i^2 d_j$."""
+    """Sums of $(d_i d_j) d_i$."""
     dddd: Float[Array, "*batch P P"]
-    """Sums of $d_i^2 d_j^2$."""
+    """Sums of $(d_i d_j)^2$."""
+    averages: Float[Array, "*batch P P"]
+    """Sums of products of averages over replicas; without replicas the same as `dd`."""
 
 
 def empty(reference: Float[Array, "*batch P"]) -> Moments:
     """No samples yet; `reference` should be near the mean to come."""
     pairs = jnp.zeros((*reference.shape, reference.shape[-1]), reference.dtype)
-    return Moments(reference, jnp.zeros((), reference.dtype), jnp.zeros_like(reference), pairs, pairs, pairs)
+    return Moments(reference, jnp.zeros((), reference.dtype), jnp.zeros_like(reference), *[pairs] * 4)
 
 
 def add(moments: Moments, samples: Float[Array, "B *batch P"], counted: Bool[Array, " B"]) -> Moments:
     """The moments with those `samples` that are `counted`."""
-    d = samples - moments.reference
-    d = jnp.where(counted.reshape(-1, *[1] * (d.ndim - 1)), d, 0)
+    d = _counted(samples - moments.reference, counted)
 
     def summed(left: Array, right: Array) -> Array:
         return jnp.einsum("s...i,s...j->...ij", left, right)
 
-    return Moments(
-        moments.reference,
-        moments.count + jnp.sum(counted),
-        moments.d + jnp.sum(d, axis=0),
-        moments.dd + summed(d, d),
-        moments.ddd + summed(d**2, d),
-        moments.dddd + summed(d**2, d**2),
-    )
+    products = summed(d, d)
+    sums = jnp.sum(d, axis=0), products, summed(d**2, d), summed(d**2, d**2), products
+    return _grown(moments, counted, sums)
+
+
+def add_replicas(moments: Moments, samples: Float[Array, "B *batch R P"], counted: Bool[Array, " B"]) -> Moments:
+    """The moments with those `samples`, of R replicas each, that are `counted`."""
+    replicas = samples.shape[-2]
+    if replicas == 1:
+        return add(moments, samples[..., 0, :], counted)
+    d = _counted(samples - moments.reference[..., None, :], counted)
+    mean = jnp.mean(d, axis=-2)
+    averages = mean[..., :, None] * mean[..., None, :]
+    same = jnp.einsum("...ri,...rj->...ij", d, d) / replicas
+    products = (replicas * averages - same) / (replicas - 1)
+    sums = mean, products, products * mean[..., :, None], products**2, averages
+    return _grown(moments, counted, tuple(jnp.sum(each, axis=0) for each in sums))
+
+
+def _counted(d: Array, counted: Bool[Array, " B"]) -> Array:
+    return jnp.where(counted.reshape(-1, *[1] * (d.ndim - 1)), d, 0)
+
+
+def _grown(moments: Moments, counted: Bool[Array, " B"], sums: tuple[Array, ...]) -> Moments:
+    held = moments.d, moments.dd, moments.ddd, moments.dddd, moments.averages
+    total = (old + new for old, new in zip(held, sums, strict=True))
+    return Moments(moments.reference, moments.count + jnp.sum(counted), *total)
 
 
 def about(moments: Moments, reference: Float[Array, "*batch P"]) -> Moments:
@@ -52,41 +78,40 @@ def about(moments: Moments, reference: Float[Array, "*batch P"]) -> Moments:
     shift = moments.reference - reference
     i, j = shift[..., :, None], shift[..., None, :]
     n, di, dj = moments.count, moments.d[..., :, None], moments.d[..., None, :]
-    squares = jnp.diagonal(moments.dd, axis1=-2, axis2=-1)
+    means = moments.averages
+    squares = jnp.diagonal(means, axis1=-2, axis2=-1)
     dii, djj = squares[..., :, None], squares[..., None, :]
     dij, diij, dijj = moments.dd, moments.ddd, jnp.swapaxes(moments.ddd, -1, -2)
+    lower = j * di + i * dj + n * i * j
     return Moments(
         reference,
         n,
         moments.d + n * shift,
-        dij + j * di + i * dj + n * i * j,
-        diij + j * dii + 2 * i * (dij + j * di) + i**2 * (dj + n * j),
+        dij + lower,
+        diij + j * dii + i * (dij + means + 2 * j * di) + i**2 * (dj + n * j),
         moments.dddd
         + 2 * (j * diij + i * dijj)
-        + (j**2 * dii + 4 * i * j * dij + i**2 * djj)
+        + (j**2 * dii + 2 * i * j * (dij + means) + i**2 * djj)
         + 2 * i * j * (j * di + i * dj)
         + n * i**2 * j**2,
+        means + lower,
     )
 
 
 def merge(first: Moments, second: Moments) -> Moments:
     """The moments of both sets of samples together, about the first's reference."""
     second = about(second, first.reference)
-    return Moments(
-        first.reference,
-        first.count + second.count,
-        first.d + second.d,
-        first.dd + second.dd,
-        first.ddd + second.ddd,
-        first.dddd + second.dddd,
-    )
+    sums = jax.tree.map(jnp.add, first, second)
+    return eqx.tree_at(lambda moments: moments.reference, sums, first.reference)
 
 
 @jax.jit
 def mean_deviation(moments: Moments) -> tuple[Float[Array, "*batch P"], Float[Array, "*batch P"]]:
     """Mean minus reference, and its standard error."""
-    variances = jnp.diagonal(covariance(moments)[0], axis1=-2, axis2=-1)
-    return moments.d / moments.count, jnp.sqrt(variances / moments.count)
+    M = moments.count
+    central = about(moments, moments.reference + moments.d / M)
+    squares = jnp.diagonal(central.averages, axis1=-2, axis2=-1)
+    return moments.d / M, jnp.sqrt(squares / (M - 1) / M)
 
 
 @jax.jit
@@ -94,12 +119,13 @@ def covariance(moments: Moments) -> tuple[Float[Array, "*batch P P"], Float[Arra
     r"""The unbiased covariance matrix and the standard errors of its entries, from at least two samples.
 
     With central moments $\mu_{pq} = E[(x_i - \bar x_i)^p(x_j - \bar x_j)^q]$ and $M$ samples, the variance of the
-    unbiased covariance is exactly $[\mu_{22} - \mu_{11}^2 + (\mu_{20}\mu_{02} + \mu_{11}^2)/(M-1)]/M$.
+    unbiased covariance is exactly $[\mu_{22} - \mu_{11}^2 + (\mu_{20}\mu_{02} + \mu_{11}^2)/(M-1)]/M$. With replicas the moments
+    beside $M-1$ are those of their averages.
     """
     M = moments.count
     central = about(moments, moments.reference + moments.d / M)
-    mu11, mu22 = central.dd / M, central.dddd / M
-    variances = jnp.diagonal(mu11, axis1=-2, axis2=-1)
+    mu11, mu22, averages = central.dd / M, central.dddd / M, central.averages / M
+    variances = jnp.diagonal(averages, axis1=-2, axis2=-1)
     mu20_mu02 = variances[..., :, None] * variances[..., None, :]
     of_products = jnp.maximum(mu22 - mu11**2, 0)  # a variance: negative by rounding only
-    return mu11 * (M / (M - 1)), jnp.sqrt((of_products + (mu20_mu02 + mu11**2) / (M - 1)) / M)
+    return mu11 + averages / (M - 1), jnp.sqrt((of_products + (mu20_mu02 + averages**2) / (M - 1)) / M)

@@ -1,4 +1,4 @@
-"""The three ways to draw one network's metrics: pytrees that map a random key to the metrics of layers 2..L."""
+"""The ways to draw one network: pytrees that map a random key to what is measured of it, the metrics of layers 2..L first."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -17,12 +17,31 @@ from .gaussian_matrix import DenseGaussian, LazyGaussian
 _CACHE = 4 * 2**20
 
 
+class TangentSample(eqx.Module):
+    r"""What one network shows of its tangent kernel in the layers measured, the last layer's weights averaged over.
+
+    `B` and `F` are its share in the means PDLT (8.83) and PDLT (8.69), axes as printed there: 1, 3, 2, 4.
+    """
+
+    kernels: Float[Array, "measured R N N"]
+    r"""Replicas of $E[\widehat H_{ii;\alpha\beta}]$ given the layers before, PDLT (8.90): noisy ones, or a single exact one."""
+    B: Float[Array, "measured N N N N"]
+    F: Float[Array, "measured N N N N"]
+
+
+class Sample(eqx.Module):
+    """What one network shows."""
+
+    metrics: Float[Array, "later N N"]
+    tangent: TangentSample | None = None
+
+
 class Sampler(eqx.Module):
-    """A law of metrics."""
+    """A law of networks."""
 
     @abstractmethod
-    def __call__(self, key: Key[Array, ""]) -> Float[Array, "later N N"]:
-        """The metrics of one network."""
+    def __call__(self, key: Key[Array, ""]) -> Sample:
+        """One network."""
 
     @abstractmethod
     def numbers_per_network(self) -> int:
@@ -46,9 +65,10 @@ class ChainSampler(Sampler):
         self.hidden_widths = jnp.asarray(net.hidden_widths)
         self.C_b, self.C_W = net.C_b[1:], net.C_W[1:]
 
-    def __call__(self, key: Key[Array, ""]) -> Float[Array, "later N N"]:
+    def __call__(self, key: Key[Array, ""]) -> Sample:
         """The chain from the first-layer kernel."""
-        return metric_chain(key, self.first, self.activation, self.hidden_widths, self.C_b, self.C_W, block=self.block)
+        C = self.C_b, self.C_W
+        return Sample(metric_chain(key, self.first, self.activation, self.hidden_widths, *C, block=self.block))
 
     def numbers_per_network(self) -> int:
         """One block of neurons."""
@@ -67,10 +87,10 @@ class NetworkSampler(Sampler):
         self.x = x
         self.kind = kind
 
-    def __call__(self, key: Key[Array, ""]) -> Float[Array, "later N N"]:
+    def __call__(self, key: Key[Array, ""]) -> Sample:
         """The forward pass from the inputs."""
         passed, _ = forward(draw(self.net, key, self.kind), self.x)
-        return passed.metrics[1:]
+        return Sample(passed.metrics[1:])
 
     def numbers_per_network(self) -> int:
         """A few vectors per sample, as wide as the widest layer; all weights if they are stored."""

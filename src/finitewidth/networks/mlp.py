@@ -92,7 +92,9 @@ class MLP(eqx.Module):
         r"""$\Theta^{(1)}_{\alpha\beta} = \lambda_b^{(1)} + \lambda_W^{(1)}\,x_\alpha\cdot x_\beta/n_0$, PDLT (8.23), from the
         first kernel `K1`."""
         if is_concrete(self.C_W) and float(self.C_W[0]) == 0 and float(self.lambda_W[0]) > 0:
-            raise DomainError("C_W", "0 in the first layer", "C_W > 0, from which x_a . x_b is read off the first kernel")
+            raise DomainError(
+                "C_W", "0 in the first layer", "C_W > 0, from which x_a . x_b is read off the first kernel"
+            )
         overlap = (K1 - self.C_b[0]) / jnp.where(self.C_W[0] > 0, self.C_W[0], 1.0)
         return self.lambda_b[0] + self.lambda_W[0] * overlap
 

@@ -1,0 +1,60 @@
+"""Relative learning rates with which every layer learns alike: the equivalence principle."""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import BlowUpError, DomainError
+from .._precision import in_float64, to_numpy
+from ..criticality.classes import Criticality
+from ..criticality.classify import criticality
+from ..criticality.tangent_asymptotics import decay_exponents
+from ..flow.tangent_layers import tangent_contributions
+from ..networks import MLP
+
+Rates = tuple[Float[Array, " L"], Float[Array, " L"]]
+
+
+@in_float64
+def equivalence_rates(net: MLP, x: Any = None) -> Rates:
+    r"""$\lambda_b^{(\ell)}$ and $\lambda_W^{(\ell)}$ with which all layers, and biases as much as weights, contribute alike to the
+    tangent kernel of the output, and it does not grow with depth: the equivalence principle, PDLT (9.94)-(9.96).
+
+    Without `x`, by the power laws of the activation's class at its critical initialisation, which `tune` sets:
+
+    - scale-invariant: $\lambda_b = \lambda_W = \frac1L$, PDLT (9.94);
+    - $K^\star = 0$: $\lambda_b^{(\ell)} = \ell^{-p_\perp}L^{p_\perp-1}$ and $\lambda_W^{(\ell)} = (L/\ell)^{p_\perp-1}$, PDLT (9.95);
+      $\frac1\ell$ and 1 for odd functions such as tanh, PDLT (9.96). Where the kernel falls as $\ell^{-p_0}$ with another power
+      (softsign), its weights follow it: $\lambda_W^{(\ell)} = \ell^{p_0-p_\perp}L^{p_\perp-1}$;
+    - half-stable (GELU, SWISH), on which the book is silent: the signals stay at $K^\star$ and both susceptibilities at one, so
+      that all layers contribute alike with the rates of the first class, $\frac1L$.
+
+    With `x`, for the network as it is, critical or not: the contributions of every layer and group to the mean of
+    $\Theta^{(L)}_{\alpha\alpha}$ over these inputs are computed by the recursion, PDLT (9.28), and normalised to $\frac1{2L}$ each, so
+    that it is one. Far from criticality that takes exponentially different rates, and is no substitute for `tune`.
+    """
+    if x is None:
+        return rates_of_class(net, criticality(net.activation))
+    split = tangent_contributions(net.replace(lambda_b=1.0, lambda_W=1.0), x)
+    groups = [part.diagonal(axis1=1, axis2=2).mean(axis=1) for part in (split.bias, split.weight)]
+    if not all((group > 0).all() for group in groups):
+        raise BlowUpError(f"Some layer of {net!r} contributes nothing to the tangent kernel: call `tune` first.")
+    bias, weight = (1 / (2 * net.depth * group) for group in groups)
+    return to_numpy((jnp.asarray(bias), jnp.asarray(weight)))
+
+
+def rates_of_class(net: MLP, verdict: Criticality) -> Rates:
+    """The power laws of a class, PDLT (9.94)-(9.96)."""
+    if verdict.point is None:
+        got = f"{verdict.activation!r}, which has no critical point: {verdict.reason}"
+        raise DomainError("activation", got, "one that can be tuned, or inputs `x` to normalise by")
+    p_0, p_perp = decay_exponents(net.activation, verdict.universality_class)
+    if math.isinf(p_perp):  # no power law: normalised for inputs of unit size
+        critical = net.replace(C_b=verdict.point.C_b, C_W=verdict.point.C_W)
+        return equivalence_rates(critical, np.ones((1, net.widths[0])))
+    layer = np.arange(1.0, net.depth + 1)
+    bias = layer**-p_perp * net.depth ** (p_perp - 1)
+    return to_numpy((jnp.asarray(bias), jnp.asarray(bias * layer**p_0)))

@@ -1,0 +1,137 @@
+"""The learning rate of every group of parameters in an ordinary optimiser."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._errors import DomainError, ShapeError, UnknownNameError
+from .._precision import in_float64
+from .._validation import as_inputs, as_number
+from ..activations import Activation
+from ..flow.tangent_layers import tangent_contributions
+from ..gaussian.line import line_average
+from ..networks import MLP
+from ..networks.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class LearningRates:
+    """Rates of biases and weights of each layer, layer 1 first. `str()` of it is a table."""
+
+    optimizer: str
+    rate: float
+    bias: Float[np.ndarray, " L"]
+    weight: Float[np.ndarray, " L"]
+
+    def rows(self) -> list[tuple[int, float, float]]:
+        """(layer, rate of its biases, rate of its weights), layer by layer."""
+        return [(i + 1, float(b), float(w)) for i, (b, w) in enumerate(zip(self.bias, self.weight, strict=True))]
+
+    def as_dict(self) -> dict[str, float]:
+        """`{"layer_1.bias": ..., "layer_1.weight": ..., ...}`: labels and rates, as `optax.multi_transform` wants them."""
+        return {f"layer_{i}.{name}": rate for i, b, w in self.rows() for name, rate in (("bias", b), ("weight", w))}
+
+    def tree(self) -> Parameters:
+        """The rates in the shape of the parameters of a network, to multiply its gradients by."""
+        return Parameters(tuple(self.weight), tuple(self.bias))
+
+    def parameter_groups(self, layers: Sequence[Any]) -> list[dict[str, Any]]:
+        """Groups for a PyTorch optimiser, from its linear layers in order: anything with a `weight` and a `bias`."""
+        if len(layers) != len(self.bias):
+            raise ShapeError("layers", f"{len(layers)} of them", f"{len(self.bias)}, the network's depth")
+        groups = []
+        for layer, (_, bias, weight) in zip(layers, self.rows(), strict=True):
+            groups.append({"params": [layer.weight], "lr": weight})
+            if layer.bias is not None:
+                groups.append({"params": [layer.bias], "lr": bias})
+        return groups
+
+    def __str__(self) -> str:
+        lines = [f"{self.optimizer}, global rate {self.rate:g}", f"{'layer':>5}  {'biases':>10}  {'weights':>10}"]
+        return "\n".join(lines + [f"{layer:>5}  {bias:>10.4g}  {weight:>10.4g}" for layer, bias, weight in self.rows()])
+
+
+@in_float64
+def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any = None) -> LearningRates:
+    r"""What each group's rate must be in an ordinary optimiser for the network to learn with the relative rates
+    `lambda_b`, `lambda_W` of `net`, which `tune` sets.
+
+    **SGD**, for weights of variance $C_W/n_{\ell-1}$: $\eta\lambda_b^{(\ell)}$ for biases and $\eta\lambda_W^{(\ell)}/n_{\ell-1}$ for
+    weights, PDLT (8.6). The loss is a sum over samples; for a mean over $N$ of them $\eta$ is $N$ times larger.
+
+    **Adam** moves every parameter by its rate in the direction of its sign, however small the gradient. For one sample with
+    errors $\epsilon_i$ of the $n_L$ outputs the gradients of the biases of layer $\ell$ are $e_j = \sum_i\epsilon_iJ_{ij}$ with
+    $J_{ij} = dz^{(L)}_i/dz^{(\ell)}_j$, and of its weights $e_j\sigma_k$. In a hidden layer $J_{ij}$ is $\sigma'_j$ times a Gaussian,
+    of mean square $\chi/n_\ell$ with the chain-rule factor $\chi = \prod_{\ell'\ge\ell}\chi_\perp^{(\ell')}$, PDLT (9.93). To first
+    order, steps of sizes $\beta$ and $\omega$ change the outputs by
+
+    $$-\beta\sum_jJ_{ij}\,\mathrm{sign}(e_j) = -\beta\,S\,\frac{\epsilon_i}{|\epsilon|},\qquad
+      -\omega\sum_{jk}J_{ij}\,\mathrm{sign}(e_j)|\sigma_k| =
+      -\omega\,n_{\ell-1}\langle|\sigma|\rangle\,S\,\frac{\epsilon_i}{|\epsilon|},\qquad
+      S = \frac{\langle|\sigma'|\rangle}{\langle\sigma'^2\rangle^{1/2}}\sqrt{\tfrac2\pi\chi n_\ell},$$
+
+    where gradient descent changes them by $-\eta\lambda_b\chi\,\epsilon_i$ and $-\eta\lambda_Wg\,\chi\,\epsilon_i$, PDLT (8.13). They agree
+    for errors of unit size, $|\epsilon|^2 = n_L$, with
+
+    $$\beta = \eta\lambda_b\frac{\chi\sqrt{n_L}}S,\qquad
+      \omega = \frac{\eta\lambda_W}{n_{\ell-1}}\frac{g}{\langle|\sigma|\rangle}\frac{\chi\sqrt{n_L}}S;$$
+
+    in the last layer $\chi = 1$ and $S$ is $\sqrt{n_L}$.
+
+    The factor $1/n_{\ell-1}$, fan-in, is that of the maximal-update parameterisation. The $1/\sqrt{n_\ell}$ comes with it because here
+    the output sees each hidden neuron with a strength $n_\ell^{-1/2}$ and signs add up to $\sqrt{n_\ell}$; there it is $n_\ell^{-1}$ and
+    they add up to one. Signs forget the size of the error: $\eta$ is the change of the output that one step makes, per unit of
+    $\Theta^{(L)}$, and has to be lowered as the error falls.
+
+    **Arguments:**
+
+    - `optimizer`: `"sgd"` or `"adam"`.
+    - `rate`: the global rate $\eta > 0$.
+    - `x`: for Adam, typical inputs (N, n_0), on which $\chi$, $g$ and $\langle|\sigma|\rangle$ depend; entries of size one unless given.
+    """
+    known = {"sgd": _gradient_descent, "adam": _signs}
+    if optimizer not in known:
+        raise UnknownNameError("optimizer", optimizer, known)
+    eta = as_number(rate, "rate")
+    if eta <= 0:
+        raise DomainError("rate", f"{eta:g}", "a positive global rate")
+    inputs = as_inputs(np.ones((1, net.widths[0])) if x is None else x, "x", net.widths[0])
+    bias_factor, weight_factor = known[optimizer](net, np.asarray(inputs))
+    bias, weight = eta * np.asarray(net.lambda_b) * bias_factor, eta * np.asarray(net.lambda_W) * weight_factor
+    return LearningRates(optimizer, eta, bias, weight)
+
+
+@in_float64
+def standard_rates(net: MLP) -> MLP:
+    r"""The same network under plain gradient descent, one rate for all parameters: $\lambda_b = 1$ and $\lambda_W^{(\ell)} = n_{\ell-1}$,
+    PDLT (8.6). Its tangent kernel grows with the width, and the share of biases in it falls as $1/n$."""
+    return net.replace(lambda_b=1.0, lambda_W=np.asarray(net.widths[:-1], dtype=float))
+
+
+def _gradient_descent(net: MLP, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""1 and $1/n_{\ell-1}$, PDLT (8.6)."""
+    return np.ones(net.depth), 1 / np.asarray(net.widths[:-1], dtype=float)
+
+
+def _signs(net: MLP, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What `learning_rates` derives for updates by sign."""
+    split = tangent_contributions(net, x)
+    chain, overlap, K = (np.asarray(part).diagonal(axis1=1, axis2=2) for part in (split.chain, split.overlap, split.K))
+    value, slope = _absolute_averages(net.activation, jnp.asarray(K[:-1]))
+    sizes = np.append(np.abs(x).mean(axis=1)[None], value, axis=0).mean(axis=1)
+    signs = slope.mean(axis=1) * np.sqrt(2 / math.pi * chain[:-1].mean(axis=1) * np.asarray(net.hidden_widths))
+    bias = chain.mean(axis=1) * math.sqrt(net.widths[-1]) / np.append(signs, math.sqrt(net.widths[-1]))
+    return bias, bias / np.asarray(net.widths[:-1]) * overlap.mean(axis=1) / sizes
+
+
+def _absolute_averages(activation: Activation, K: Float[Array, "l N"]) -> tuple[np.ndarray, np.ndarray]:
+    r"""$\langle|\sigma|\rangle_K$ and $\langle|\sigma'|\rangle_K/\langle\sigma'^2\rangle_K^{1/2}$."""
+    kinks = tuple({0.0, *activation.kinks})
+    slope = activation.derivative(1)
+    value, size = (line_average(lambda z, f=f: jnp.abs(f(z)), K, kinks) for f in (activation, slope))
+    return np.asarray(value), np.asarray(size / jnp.sqrt(line_average(lambda z: slope(z) ** 2, K, kinks)))

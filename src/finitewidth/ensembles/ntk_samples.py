@@ -1,0 +1,59 @@
+"""Tangent kernels of many networks, one by one: what a histogram is made of."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax.random import fold_in
+from jaxtyping import Array, Float, Key
+
+from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
+from .._precision import in_float64
+from .._validation import as_count, as_inputs
+from ..networks import MLP
+from .forward_backward import MatrixKind, backward, draw, forward
+from .gaussian_matrix import DenseGaussian, LazyGaussian
+from .tangent_samplers import kernel_from_gradients
+
+_KINDS: dict[str, MatrixKind] = {"dense": DenseGaussian, "lazy": LazyGaussian}
+
+
+@in_float64
+def ntk_samples(
+    net: MLP, x: Any, networks: int = 100, seed: int = 0, method: str = "lazy"
+) -> Float[np.ndarray, "networks n_L n_L N N"]:
+    r"""The output's tangent kernels $\widehat H^{(L)}_{i_1i_2;\alpha_1\alpha_2}$ of an ensemble, by the backward equation
+    PDLT (8.16)-(8.18).
+
+    **Arguments:**
+
+    - `x`: inputs, shape (N, n_0).
+    - `networks`, `seed`: how many networks to draw; network $i$ of a seed is always the same.
+    - `method`: `"lazy"` draws only the products with weights that the passes ask for, so that networks may be wider than any
+      matrix that fits; `"dense"` draws all weights. Both have the same law.
+
+    **Returns:** an array with axes (network, $i_1$, $i_2$, $\alpha_1$, $\alpha_2$). One network is in memory at a time.
+    """
+    if not isinstance(net, MLP):
+        raise ArgumentError("net", type(net).__name__, "an MLP")
+    inputs = as_inputs(x, "x", net.widths[0])
+    networks = as_count(networks, "networks")
+    seed = as_count(seed, "seed", at_least=0)
+    for value, argument, bits in ((networks, "networks", 32), (seed, "seed", 63)):
+        if value >= 2**bits:
+            raise DomainError(argument, value, f"less than 2^{bits}")
+    if not isinstance(method, str) or method not in _KINDS:
+        raise UnknownNameError("method", method, _KINDS)
+    key = jax.random.key(seed)
+    found = np.stack([np.asarray(_one(net, inputs, fold_in(key, i), _KINDS[method])) for i in range(networks)])
+    if not np.isfinite(found).all():
+        raise BlowUpError(f"The tangent kernel of {net!r} overflows: lower C_W or the depth.")
+    return found
+
+
+@partial(jax.jit, static_argnames="kind")
+def _one(net: MLP, x: Float[Array, "N n_0"], key: Key[Array, ""], kind: MatrixKind) -> Float[Array, "n_L n_L N N"]:
+    passed, network = forward(draw(net, key, kind), x)
+    gradients, _ = backward(network, passed, tuple(range(net.widths[-1])))
+    return kernel_from_gradients(net, passed, gradients)

@@ -1,0 +1,76 @@
+"""What is carried from network to network."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ..networks.pairs import pair_index
+from . import means
+from .means import Means, no_samples
+from .moments import Moments, add, add_replicas, empty
+from .samplers import Sample, TangentSample
+
+
+class TangentTally(eqx.Module):
+    """Sums for the tangent kernel, over the layers measured."""
+
+    joint: Moments
+    """Of metric and mean kernel together, on unordered pairs of samples: P entries each."""
+    B: Means
+    F: Means
+
+
+class Tally(eqx.Module):
+    """All sums so far, and whether all that went into them was finite."""
+
+    moments: Moments
+    finite: Bool[Array, " later"]
+    tangent: TangentTally | None = None
+
+    def checks(self) -> dict[str, Bool[np.ndarray, " layers"]]:
+        """Whether what has been summed is finite: by name, layer by layer up to the last one."""
+        found = {"metric": self.finite, "fourth moment of the metric": _finite(self.moments.dddd)}
+        if self.tangent is not None:
+            found["tangent kernel"] = _finite(self.tangent.joint.d)
+            squares = self.tangent.joint.dddd, self.tangent.B.squares, self.tangent.F.squares
+            found["square of the tangent kernel's statistics"] = jnp.stack(list(map(_finite, squares))).all(axis=0)
+        return {what: np.asarray(finite) for what, finite in found.items()}
+
+
+def new_tally(shapes: Sample, kernels: Float[Array, "L N N"], limit: Float[Array, "L N N"] | None) -> Tally:
+    """Nothing yet; sums will be about infinite width: about `kernels`, and about the `limit` of the tangent kernel."""
+    pairs = pair_index(kernels.shape[-1])
+    tally = Tally(empty(pairs.pack(kernels[1:])), jnp.ones(len(kernels) - 1, dtype=bool))
+    if limit is None or shapes.tangent is None:
+        return tally
+    measured = len(shapes.tangent.kernels)
+    reference = jnp.concatenate([pairs.pack(kernels), pairs.pack(limit)], axis=-1)[-measured:]
+    tangent = TangentTally(empty(reference), no_samples(shapes.tangent.B.shape), no_samples(shapes.tangent.F.shape))
+    return Tally(tally.moments, tally.finite, tangent)
+
+
+def add_samples(tally: Tally, samples: Sample, counted: Bool[Array, " B"]) -> Tally:
+    """The tally with those `samples`, stacked along a leading axis, that are `counted`."""
+    packed = pair_index(samples.metrics.shape[-1]).pack(samples.metrics)
+    finite = jnp.isfinite(packed).all(axis=-1) | ~counted[:, None]
+    tangent = tally.tangent
+    if tangent is not None and samples.tangent is not None:
+        tangent = _add_tangent(tangent, packed, samples.tangent, counted)
+    return Tally(add(tally.moments, packed, counted), tally.finite & finite.all(axis=0), tangent)
+
+
+def _add_tangent(
+    tally: TangentTally, metrics: Float[Array, "B later P"], samples: TangentSample, counted: Bool[Array, " B"]
+) -> TangentTally:
+    kernels = pair_index(samples.kernels.shape[-1]).pack(samples.kernels)
+    same = jnp.broadcast_to(metrics[:, -kernels.shape[1] :, None], kernels.shape)
+    return TangentTally(
+        add_replicas(tally.joint, jnp.concatenate([same, kernels], axis=-1), counted),
+        means.add_samples(tally.B, samples.B, counted),
+        means.add_samples(tally.F, samples.F, counted),
+    )
+
+
+def _finite(values: Array) -> Bool[Array, " layers"]:
+    return jnp.isfinite(values).all(axis=tuple(range(1, values.ndim)))

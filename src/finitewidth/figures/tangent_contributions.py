@@ -1,0 +1,38 @@
+"""Which layers of a network learn: their shares of the tangent kernel."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._errors import DomainError
+from .._validation import as_count
+from ..flow.tangent_layers import TangentContributions
+from .style import BLUE, ORANGE, one_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def tangent_contributions(
+    contributions: TangentContributions, axes: "Axes | None" = None, *, sample: int = 0, title: str = ""
+) -> "Axes":
+    r"""What the biases and weights of each layer add to $\Theta^{(L)}_{\alpha\alpha}$ of one input, times the depth, PDLT (9.28): with
+    rates by the equivalence principle, PDLT (9.94)-(9.96), no layer is left behind.
+
+    **Arguments:**
+
+    - `contributions`: what `finitewidth.flow.tangent_layers.tangent_contributions` gives.
+    - `sample`: which of the inputs.
+    """
+    axes = one_axes(axes)
+    s, samples = as_count(sample, "sample", at_least=0), contributions.bias.shape[-1]
+    if s >= samples:
+        raise DomainError("sample", s, f"one of the {samples} inputs, from 0")
+    depth = len(contributions.bias)
+    layers = np.arange(1, depth + 1)
+    for name, part, color in (("biases", contributions.bias, BLUE), ("weights", contributions.weight, ORANGE)):
+        axes.plot(layers, depth * part[:, s, s], color=color, label=name)
+    axes.set(xlim=(1, depth), xlabel=r"layer $\ell$", ylabel=r"$L\,\times$ contribution to $\Theta^{(L)}$", title=title)
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="best")
+    return axes

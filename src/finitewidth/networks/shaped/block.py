@@ -1,0 +1,99 @@
+r"""What every shaped block tells of its limit.
+
+At depth $\ell$ and width $n$, both large, the covariance of $m$ tokens $V_\ell = X_\ell X_\ell^{\mathsf T}/n$ moves in the
+depth time $t = \ell/n$ by
+
+$$dV = b(V)\,dt + \Sigma(V)^{1/2}dB,\qquad
+  \Sigma^{1/2}dB = \sqrt{\kappa}\,L\,dN\,L^{\mathsf T} + dA\,V + V\,dA^{\mathsf T},\quad LL^{\mathsf T} = V.$$
+
+Values fluctuate through a symmetric Gaussian matrix $N = (Z + Z^{\mathsf T})/\sqrt2$, which has covariance
+$\Sigma_{\rm lin}$; attention mixes the tokens by a Gaussian matrix $A$, linear in another $Z$. Both cost $O(m^3)$, where a
+square root of $\Sigma$ would cost $O(m^6)$. Any matrix $L$ with $LL^{\mathsf T} = V$ serves, square or not.
+"""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+Square = Float[Array, "m m"]
+
+
+class ShapedBlock(eqx.Module):
+    """One layer of a network, or several, described at every width and in the proportional limit."""
+
+    @property
+    @abstractmethod
+    def value_noise(self) -> Array | float:
+        r"""$\kappa$, the coefficient of $\Sigma_{\rm lin}$ in $\Sigma$."""
+
+    @abstractmethod
+    def drift(self, V: Square) -> Square:
+        r"""$b(V)$, per unit of depth time."""
+
+    @property
+    def time_exponent(self) -> float:
+        r"""Depth time is $t = \ell\,n^{-q}$ with this $q$: one, unless shaping is so weak ($p < 1/2$) that $q = 2p$."""
+        return 1.0
+
+    @property
+    def parts(self) -> "tuple[ShapedBlock, ...]":
+        """The blocks of which this one is a stack."""
+        return (self,)
+
+    @property
+    def mixings(self) -> int:
+        """How many Gaussian matrices mix tokens."""
+        return 0
+
+    def mixing(self, Z: Float[Array, "mixings r r"], L: Float[Array, "m r"]) -> Square | None:
+        r"""$A$, made from `mixings` matrices of independent standard normals; `None` if tokens do not mix."""
+        return None
+
+    def mixing_diffusion(self, V: Square) -> Float[Array, "m m m m"]:
+        r"""The covariance of $AV + VA^{\mathsf T}$."""
+        return jnp.zeros(V.shape * 2, V.dtype)
+
+    def positive_drift(self, V: Square) -> Square | None:
+        r"""A part $P$ of the drift for which $V + P\,dt$ is positive semi-definite, for $dt$ up to `largest_step`."""
+        return None
+
+    def generator(self, V: Square) -> Square | None:
+        r"""$C$ that gives the rest of the drift as a map of tokens: with $E = \exp(C\,dt + A\sqrt{dt})$,
+        $E[E\,V E^{\mathsf T}] = V + (b - P)\,dt + O(dt^2)$. It holds the Itô correction $-\tfrac12E[A^2]$."""
+        return None
+
+    @property
+    def largest_step(self) -> Array | float:
+        """The longest step in depth time for which `positive_drift` keeps covariances positive."""
+        return jnp.inf
+
+    def diffusion(self, V: Square) -> Float[Array, "m m m m"]:
+        r"""$\Sigma(V)^{\alpha\beta,\delta\omega}$, per unit of depth time: for reading, never for sampling."""
+        return self.value_noise * linear_diffusion(V) + self.mixing_diffusion(V)
+
+    def noise(self, key: Key[Array, ""], L: Float[Array, "m r"]) -> Square:
+        r"""A symmetric Gaussian matrix of covariance $\Sigma(LL^{\mathsf T})$, in $O(m^3)$."""
+        rank = L.shape[1]
+        return self.noise_from(jax.random.normal(key, (1 + self.mixings, rank, rank), L.dtype), L)
+
+    def noise_from(self, Z: Float[Array, "1+mixings r r"], L: Float[Array, "m r"]) -> Square:
+        r"""The noise as a linear function of its independent standard normals `Z`."""
+        noise = jnp.sqrt(self.value_noise) * L @ symmetric_normal(Z[0]) @ L.T
+        A = self.mixing(Z[1:], L)
+        if A is None:
+            return noise
+        mixed = A @ L @ L.T
+        return noise + mixed + mixed.T
+
+
+def symmetric_normal(Z: Float[Array, "r r"]) -> Float[Array, "r r"]:
+    r"""$(Z + Z^{\mathsf T})/\sqrt2$: off-diagonal variance 1, diagonal variance 2, and $E[N^2] = (r+1)\,I$."""
+    return (Z + Z.T) / jnp.sqrt(2.0)
+
+
+def linear_diffusion(V: Square) -> Float[Array, "m m m m"]:
+    r"""$\Sigma_{\rm lin}(V)^{\alpha\beta,\delta\omega} = V^{\alpha\delta}V^{\beta\omega} + V^{\alpha\omega}V^{\beta\delta}$."""
+    return jnp.einsum("ad,bw->abdw", V, V) + jnp.einsum("aw,bd->abdw", V, V)

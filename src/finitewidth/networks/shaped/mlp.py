@@ -1,0 +1,56 @@
+"""The fully connected block."""
+
+import equinox as eqx
+
+from ..._errors import ArgumentError
+from .activation import ShapedActivation, shaped_relu
+from .block import ShapedBlock, Square
+
+
+class ShapedMLP(ShapedBlock):
+    r"""$h' = \sqrt{c/n}\,W\varphi_s(h)$ with $W_{ij} \sim N(0, 1)$ and $c\,E[\varphi_s(w)^2] = 1$.
+
+    Its limit is $dV = b(V)\,dt + \Sigma_{\rm lin}(V)^{1/2}dB$ (lecture 17; Shaped Transformer Eq. 3), $b$ the drift of the
+    activation. With an exponent $p > 1/2$ the drift vanishes: a linear network. With $p < 1/2$ depth time is
+    $t = \ell n^{-2p}$ and the noise vanishes.
+    """
+
+    activation: ShapedActivation = eqx.field(static=True)
+
+    def __init__(self, activation: ShapedActivation | None = None):
+        activation = shaped_relu() if activation is None else activation
+        if not isinstance(activation, ShapedActivation):
+            wanted = "a shaped activation: `shaped_relu(...)` or `shaped(...)`"
+            raise ArgumentError("activation", repr(activation), wanted)
+        self.activation = activation
+
+    @property
+    def time_exponent(self) -> float:
+        r"""$\min(1, 2p)$."""
+        return min(1.0, 2 * self.activation.exponent)
+
+    @property
+    def value_noise(self) -> float:
+        """1, or 0 where the drift is so fast that the noise has no time to act."""
+        return float(self.activation.exponent >= 0.5)
+
+    @property
+    def _drifts(self) -> bool:
+        return self.activation.exponent <= 0.5
+
+    def drift(self, V: Square) -> Square:
+        """The drift of the activation."""
+        return self.activation.drift(V) if self._drifts else 0 * V
+
+    def positive_drift(self, V: Square) -> Square | None:
+        """That of the activation."""
+        return self.activation.positive_drift(V) if self._drifts else None
+
+    def generator(self, V: Square) -> Square | None:
+        """That of the activation."""
+        return self.activation.generator(V) if self._drifts else None
+
+    @property
+    def largest_step(self) -> float:
+        """That of the activation."""
+        return self.activation.largest_step if self._drifts else float("inf")

@@ -1,0 +1,32 @@
+"""The two weights of a residual block, and how they enter its noise."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ..._validation import as_number, is_concrete
+from .block import ShapedBlock
+
+
+def as_gamma(gamma: Any) -> float | Array:
+    r"""$\gamma \in [0, 1]$, or a traced number."""
+    return as_number(gamma, "gamma", low=0.0, high=1.0) if is_concrete(gamma) else gamma
+
+
+class ResidualBlock(ShapedBlock):
+    r"""$X' = \lambda X + \gamma\,F(X)$ with $\lambda^2 + \gamma^2 = 1$: $\lambda$ weighs the shortcut, $\gamma$ the branch."""
+
+    gamma: float | Array
+
+    @property
+    def skip(self) -> Array:
+        r"""$\lambda = \sqrt{1 - \gamma^2}$."""
+        return jnp.sqrt(1 - jnp.square(self.gamma))
+
+    def residual_noise(self, branch: float) -> Array | float:
+        r"""$\kappa = 2\lambda^2\gamma^2 + \gamma^4(1 + \kappa_b)$: the cross term of shortcut and branch, and the branch itself.
+
+        $\kappa_b\Sigma_{\rm lin}/n$ is the covariance of the branch's Gram matrix before its last Gaussian matrix."""
+        square = self.gamma**2
+        return 2 * (1 - square) * square + square**2 * (1 + branch)

@@ -1,0 +1,108 @@
+r"""The correlation of two inputs of a shaped-ReLU network, which moves by itself.
+
+With noise $\kappa\,\Sigma_{\rm lin}$ and drift $\gamma_b\,b_{\rm ReLU}$,
+
+$$d\rho = \bigl[\gamma_b\nu(\rho) - \tfrac\kappa2\rho(1-\rho^2)\bigr]dt + \sqrt\kappa\,(1-\rho^2)\,dB,$$
+
+and $y = {\rm artanh}\,\rho$ has additive noise, $dy = [\tfrac\kappa2\tanh y + \gamma_b\nu\cosh^2y]\,dt + \sqrt\kappa\,dB$, so that
+$\rho$ cannot leave $(-1, 1)$.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Key
+
+from .._errors import ArgumentError, DomainError
+from .._precision import in_float64
+from .._validation import as_count, as_number
+from ..networks.shaped import ShapedBlock, ShapedMLP, ShapedReLU, ShapedResNet
+from ..networks.shaped.shaped_relu_kernel import kernel_excess
+
+# Beyond this y the correlation is one to rounding, and the drift of the activation e^{-y}.
+_COINCIDENT = 15.0
+
+
+class CorrelationPaths(NamedTuple):
+    """Sampled correlations."""
+
+    times: Float[np.ndarray, " times"]
+    rho: Float[np.ndarray, "paths times"]
+
+
+class Coefficients(NamedTuple):
+    r"""$\kappa$ and $\gamma_b\chi^2$."""
+
+    value_noise: float
+    kernel_rate: float
+
+    def drift(self, rho: Float[Array, "*s"]) -> Float[Array, "*s"]:
+        r"""$\gamma_b\nu(\rho) - \tfrac\kappa2\rho(1-\rho^2)$."""
+        return self.kernel_rate * kernel_excess(rho) - self.value_noise / 2 * rho * (1 - rho**2)
+
+    def diffusion(self, rho: Float[Array, "*s"]) -> Float[Array, "*s"]:
+        r"""$\sqrt\kappa\,(1-\rho^2)$."""
+        return jnp.sqrt(self.value_noise) * (1 - rho**2)
+
+
+def correlation_coefficients(block: ShapedBlock) -> Coefficients:
+    """The coefficients of a block, or a stack, of MLPs and ResNets with shaped ReLUs; other correlations are not autonomous."""
+    rate = 0.0
+    for part in block.parts:
+        if isinstance(part, ShapedMLP) and isinstance(part.activation, ShapedReLU):
+            rate += part.activation.chi_squared if part.activation.exponent <= 0.5 else 0.0
+        elif isinstance(part, ShapedResNet):
+            rate += float(part.gamma) ** 2 * part.activation.chi_squared
+        else:
+            wanted = "MLPs and ResNets with shaped ReLUs: only their correlation moves by itself"
+            raise ArgumentError("block", type(part).__name__, wanted)
+    return Coefficients(float(block.value_noise), rate)
+
+
+@in_float64
+def correlation_sde(
+    block: ShapedBlock, rho0: float, depth_to_width: float, paths: int = 4096, seed: int = 0, steps: int = 100
+) -> CorrelationPaths:
+    r"""Paths of the correlation of two inputs, of weak order two.
+
+    Strang splitting: $\dot\rho = \gamma_b\nu(\rho)$ in $\rho$, where it is smooth, around a Heun step of the rest in $y$,
+    where the noise is additive.
+    """
+    coefficients = correlation_coefficients(block)
+    rho0 = as_number(rho0, "rho0", low=-1.0, high=1.0)
+    time = as_number(depth_to_width, "depth_to_width", low=0.0)
+    if time == 0 or abs(rho0) == 1:
+        name, value = ("depth_to_width", time) if time == 0 else ("rho0", rho0)
+        raise DomainError(name, value, "a positive number" if time == 0 else "a correlation inside (-1, 1)")
+    paths, steps = as_count(paths, "paths"), as_count(steps, "steps")
+    key = jax.random.key(as_count(seed, "seed", at_least=0))
+    rho = _sample(coefficients, rho0, time / steps, key, paths, steps)
+    return CorrelationPaths(np.linspace(0.0, time, steps + 1), np.asarray(rho))
+
+
+@partial(jax.jit, static_argnames=("paths", "steps"))
+def _sample(
+    coefficients: Coefficients, rho0: Array, step: Array, key: Key[Array, ""], paths: int, steps: int
+) -> Float[Array, "paths times"]:
+    kappa, rate = coefficients
+
+    def kernel_flow(y: Array) -> Array:
+        """Half a step of the activation's drift, by Heun's method."""
+        rho = jnp.tanh(y)
+        once = rho + step / 2 * rate * kernel_excess(rho)
+        moved = rho + step / 4 * rate * (kernel_excess(rho) + kernel_excess(once))
+        return jnp.where(y < _COINCIDENT, jnp.arctanh(jnp.minimum(moved, jnp.tanh(_COINCIDENT))), y)
+
+    def advance(y: Array, number: Array) -> tuple[Array, Array]:
+        noise = jnp.sqrt(kappa * step) * jax.random.normal(jax.random.fold_in(key, number), y.shape, y.dtype)
+        y = kernel_flow(y)
+        ahead = y + step * kappa / 2 * jnp.tanh(y) + noise
+        y = kernel_flow(y + step * kappa / 4 * (jnp.tanh(y) + jnp.tanh(ahead)) + noise)
+        return y, y
+
+    first = jnp.full(paths, jnp.arctanh(rho0))
+    return jnp.tanh(jnp.concatenate([first[None], lax.scan(advance, first, jnp.arange(steps))[1]]).T)

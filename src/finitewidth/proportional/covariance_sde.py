@@ -1,0 +1,165 @@
+r"""Paths of the covariance SDE $dV = b(V)\,dt + \Sigma(V)^{1/2}dB$, the limit of networks as deep as wide."""
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int, Key
+
+from .._errors import ArgumentError, DomainError
+from .._precision import in_float64
+from .._validation import as_count, as_covariance, as_number
+from ..networks.shaped import CovarianceLaw, PathStatus, ShapedBlock
+from .integrators import as_scheme
+from .scheme import Scheme
+from .walker import Walker, guarded_step, observed, start_walker
+
+_DEFAULT_SAVED = 50
+_RESULT_BYTES = 2**30  # by default fewer depths are saved rather than more than this
+_CHUNK_BYTES = 2**26
+_LONGEST_DEFAULT_STEP = 0.01
+_DEFAULT_RATE = 0.1
+
+
+@in_float64
+def covariance_sde(
+    block: ShapedBlock,
+    V0: Any,
+    depth_to_width: float,
+    paths: int = 4096,
+    seed: int = 0,
+    steps: int | None = None,
+    save: int | None = None,
+    method: str = "exponential",
+    radius: float = 1e6,
+) -> CovarianceLaw:
+    r"""Sample the law of the covariance of `block`'s tokens at every depth up to `depth_to_width` times the width.
+
+    **Arguments:**
+
+    - `V0`: the covariance of the inputs, $X_0X_0^{\mathsf T}/n$, shape (m, m); it may be singular.
+    - `depth_to_width`: $T = d/n$ (with shaping exponents $p < 1/2$, $d/n^{2p}$).
+    - `seed`: path $i$ of a seed is the same path whatever the number of paths.
+    - `steps`: integration steps; by default those of `default_steps`. `step_advice` estimates the error they leave.
+    - `save`: the number of equal intervals of depth after each of which covariances are kept; the number of steps is rounded
+      up to a multiple of it. By default 50, or fewer where that would take more than a gigabyte.
+    - `method`: `"exponential"` (positive, any block), `"kernel-wishart"` (positive, MLPs and ResNets with ReLU) or
+      `"euler"` (leaves the cone).
+    - `radius`: the process is stopped when the Frobenius norm of $V$ reaches it (Shaped Transformer Def. 4.1), and frozen
+      there: the limit of attention can explode in finite time, though no network does.
+
+    Paths that are stopped are kept, with their status and time.
+    """
+    begin = starting_point(block, V0, depth_to_width, radius)
+    paths, seed = as_count(paths, "paths"), as_count(seed, "seed", at_least=0)
+    scheme = as_scheme(method)
+    steps = default_steps(block, begin.V0, begin.time) if steps is None else as_count(steps, "steps")
+    saved = _saved(save, steps, paths, len(begin.V0))
+    steps = -(-steps // saved) * saved
+    step = begin.time / steps
+    scheme.check(block, len(begin.V0), step)
+
+    chunk = min(paths, max(1, _CHUNK_BYTES // (8 * begin.V0.size * (saved + 16))))
+    key = jax.random.key(seed)
+    pieces = []
+    for start in range(0, paths, chunk):
+        indices = start + jnp.arange(chunk)
+        run = _run(scheme, block, begin.factor, step, radius, key, indices, saved, steps // saved)
+        pieces.append([np.asarray(piece)[: paths - start] for piece in run])
+    V, status, stopped_at = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
+    return CovarianceLaw(
+        block=block,
+        times=np.linspace(0.0, begin.time, saved + 1),
+        V=V,
+        stopping_times=np.where(status == PathStatus.RUNNING, np.inf, stopped_at * step),
+        status=status,
+        depth_to_width=begin.time,
+        seed=seed,
+        method=method,
+        steps=steps,
+    )
+
+
+class StartingPoint(NamedTuple):
+    """A starting point and a depth."""
+
+    V0: Float[np.ndarray, "m m"]
+    factor: Float[np.ndarray, "m r"]
+    time: float
+
+
+def starting_point(block: ShapedBlock, V0: Any, depth_to_width: float, radius: float) -> StartingPoint:
+    """What a user asks for, checked."""
+    if not isinstance(block, ShapedBlock):
+        raise ArgumentError("block", type(block).__name__, "a shaped block such as ShapedMLP or ShapedAttention")
+    start = np.asarray(as_covariance(V0, "V0"))
+    time = as_number(depth_to_width, "depth_to_width", low=0.0)
+    if time == 0:
+        raise DomainError("depth_to_width", time, "a positive number")
+    norm = float(np.linalg.norm(start))
+    if not norm < as_number(radius, "radius", low=0.0):
+        raise DomainError("radius", radius, f"more than the norm of V0, {norm:.3g}")
+    return StartingPoint(start, _factor(block, start), time)
+
+
+def _factor(block: ShapedBlock, V0: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m r"]:
+    """$V_0 = FF^T$ with as many columns as $V_0$ has rank, or m if the kernel of an activation will fill the rest."""
+    values, vectors = np.linalg.eigh(V0)
+    kept = values > 8 * len(V0) * np.finfo(float).eps * max(values[-1], 0.0)
+    if block.positive_drift(jnp.asarray(V0)) is not None or not kept.any():
+        kept[:] = True
+    return vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))
+
+
+def default_steps(block: ShapedBlock, V0: Float[np.ndarray, "m m"], time: float) -> int:
+    r"""Steps of at most 0.01, and short enough that per step the noise and the drift at the start are small:
+    $\Delta\,(\kappa(m+1)/10 + \|b\|/\|V\|) \le 0.1$ at $V_0$."""
+    V = jnp.asarray(V0)
+    norm = float(jnp.linalg.norm(V))
+    rate = float(block.value_noise) * (len(V0) + 1) / 10
+    if norm > 0:
+        rate += float(jnp.linalg.norm(block.drift(V))) / norm
+    shortest = min(_LONGEST_DEFAULT_STEP, _DEFAULT_RATE / rate) if rate > 0 else _LONGEST_DEFAULT_STEP
+    return max(1, math.ceil(time / min(shortest, float(block.largest_step)) - 1e-9))
+
+
+def _saved(save: int | None, steps: int, paths: int, tokens: int) -> int:
+    if save is None:
+        affordable = _RESULT_BYTES // (8 * paths * tokens**2) - 1
+        save = max(1, min(_DEFAULT_SAVED, affordable))
+    return min(as_count(save, "save"), steps)
+
+
+@partial(jax.jit, static_argnames=("scheme", "saved", "steps_between"))
+def _run(
+    scheme: Scheme,
+    block: ShapedBlock,
+    factor: Float[Array, "m r"],
+    step: Array,
+    radius: Array,
+    key: Key[Array, ""],
+    indices: Int[Array, " paths"],
+    saved: int,
+    steps_between: int,
+) -> tuple[Float[Array, "paths times m m"], Int[Array, " paths"], Int[Array, " paths"]]:
+    def path(index: Array) -> tuple[Array, Array, Array]:
+        own = jax.random.fold_in(key, index)
+
+        def one_step(walker: Walker, number: Array) -> tuple[Walker, None]:
+            drawn = scheme.draw(block, jax.random.fold_in(own, number), walker.state, step)
+            return guarded_step(scheme, block, walker, drawn, step, radius, number), None
+
+        def interval(walker: Walker, numbers: Array) -> tuple[Walker, Array]:
+            walker, _ = lax.scan(one_step, walker, numbers)
+            return walker, observed(scheme, block, walker, step)
+
+        first = start_walker(scheme, block, factor, step)
+        numbers = jnp.arange(saved * steps_between).reshape(saved, steps_between)
+        walker, V = lax.scan(interval, first, numbers)
+        return jnp.concatenate([first.state.V[None], V]), walker.status, walker.stopped_at
+
+    return jax.vmap(path)(indices)

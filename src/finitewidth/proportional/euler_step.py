@@ -1,0 +1,37 @@
+r"""Plain Euler-Maruyama, $V + b\Delta + \Sigma^{1/2}\sqrt\Delta$: it leaves the positive cone, and is here to be compared with."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from ..networks.shaped import ShapedBlock
+from ..networks.shaped.block import Square
+from ..networks.shaped.root import covariance_root
+from .scheme import State, gram
+
+
+class EulerStep:
+    """For comparison only."""
+
+    stays_positive = False
+
+    def check(self, block: ShapedBlock, tokens: int, step: float) -> None:
+        """Anything goes."""
+
+    def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Array) -> State:
+        """The covariance and any root of it."""
+        V = gram(factor)
+        return State(V, covariance_root(V))
+
+    def draw(self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Array) -> Float[Array, "1+mixings r r"]:
+        """One Gaussian matrix for the values, one for each mixing."""
+        return jax.random.normal(key, (1 + block.mixings, *state.V.shape), state.V.dtype)
+
+    def advance(self, block: ShapedBlock, state: State, drawn: Array, step: Array) -> State:
+        """A straight step; the root of an indefinite matrix is meaningless, and the caller stops such a path."""
+        V = state.V + step * block.drift(state.V) + jnp.sqrt(step) * block.noise_from(drawn, state.factor)
+        return State(V, covariance_root(V))
+
+    def observed(self, block: ShapedBlock, state: State, step: Array) -> Square:
+        """The covariance itself."""
+        return state.V

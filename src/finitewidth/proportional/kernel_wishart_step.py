@@ -1,0 +1,59 @@
+r"""Kernel map, then Wishart noise: a network layer of width $1/(\kappa\Delta)$.
+
+$$\widetilde V = V + b(V)\Delta,\qquad V' = \widetilde L\,W\widetilde L^{\mathsf T}/\nu,\quad
+  W \sim \mathcal W_m(\nu, I),\ \nu = 1/(\kappa\Delta).$$
+
+Mean and covariance of the step are exact, and it stays positive; $\nu$ need not be an integer but must exceed $m - 1$.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from .._errors import ArgumentError, DomainError
+from ..networks.shaped import ShapedBlock
+from ..networks.shaped.block import Square
+from ..networks.shaped.root import covariance_root
+from .exponential_step import check_kernel_map
+from .scheme import State, gram
+
+
+class KernelWishartStep:
+    """Positive, of weak order one; for blocks whose drift is a kernel map and whose noise is that of values."""
+
+    stays_positive = True
+
+    def check(self, block: ShapedBlock, tokens: int, step: float) -> None:
+        """No attention, no drift beside the kernel's, and at least `tokens` degrees of freedom."""
+        if block.mixings or block.generator(jnp.eye(tokens)) is not None:
+            raise ArgumentError("method", "'kernel-wishart' for this block", "'exponential': it has more than a kernel")
+        check_kernel_map(block, step)
+        noise = float(block.value_noise)
+        if noise * step * (tokens - 1) >= 1:
+            limit = f"steps below {1 / (noise * (tokens - 1)):.3g}: more `steps`"
+            raise DomainError("steps", f"steps of {step:.3g} in depth time, too large for a Wishart matrix", limit)
+
+    def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Array) -> State:
+        """The covariance and the root of its kernel map."""
+        return _mapped(block, gram(factor), step)
+
+    def draw(self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Array) -> Float[Array, "m m"]:
+        r"""Bartlett's factor of $\mathcal W_m(\nu, I)/\nu$: normals below the diagonal, roots of $\chi^2_{\nu-i+1}$ on it."""
+        m = len(state.V)
+        degrees = 1 / (block.value_noise * step)
+        below, diagonal = jax.random.split(key)
+        normals = jnp.tril(jax.random.normal(below, (m, m), state.V.dtype), -1)
+        chi_squared = 2 * jax.random.gamma(diagonal, (degrees - jnp.arange(m)) / 2, dtype=state.V.dtype)
+        return (normals + jnp.diag(jnp.sqrt(chi_squared))) / jnp.sqrt(degrees)
+
+    def advance(self, block: ShapedBlock, state: State, drawn: Float[Array, "m m"], step: Array) -> State:
+        """The Wishart matrix in the frame of the mapped kernel."""
+        return _mapped(block, gram(state.factor @ drawn), step)
+
+    def observed(self, block: ShapedBlock, state: State, step: Array) -> Square:
+        """The covariance itself."""
+        return state.V
+
+
+def _mapped(block: ShapedBlock, V: Array, step: Array) -> State:
+    return State(V, covariance_root(V + step * block.drift(V)))

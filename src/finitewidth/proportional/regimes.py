@@ -1,0 +1,75 @@
+r"""What becomes of a shaped network, as the exponent $p$ of its shaping and its depth vary with the width.
+
+Per layer the covariance drifts by $n^{-2p}b$ and fluctuates with variance $\Sigma_{\rm lin}/n$: whichever is faster sets the
+depth at which something happens.
+"""
+
+import math
+from enum import StrEnum
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from .._errors import ArgumentError, DomainError
+from .._precision import in_float64
+from .._validation import as_count, as_covariance, as_number
+from ..networks.shaped import ShapedActivation, ShapedReLU
+from .ode import runge_kutta
+
+
+class Regime(StrEnum):
+    """The limit of a shaped MLP of depth $d = Tn^q$."""
+
+    FROZEN = "frozen: nothing moves at this depth"
+    ODE = "ode: the covariance follows its drift without noise"
+    SDE = "sde: drift and noise together"
+    LINEAR = "linear: noise without drift, the law of a linear network"
+    DEGENERATE = "degenerate: drift or noise has run its course, and inputs have collapsed or blown up"
+
+
+def scaling_regime(exponent: float, depth_exponent: float = 1.0) -> Regime:
+    r"""The limit for shaping $n^{-p}$ and depth $n^q$, $q$ = `depth_exponent`; $p = 0$ is an unshaped network."""
+    p = as_number(exponent, "exponent", low=0.0)
+    q = as_number(depth_exponent, "depth_exponent", low=0.0)
+    first = min(1.0, 2 * p)  # the depth at which the faster of the two acts
+    if q < first:
+        return Regime.FROZEN
+    if q > first:
+        return Regime.DEGENERATE
+    return Regime.SDE if 2 * p == 1 else Regime.ODE if 2 * p < 1 else Regime.LINEAR
+
+
+@in_float64
+def drift_ode(activation: ShapedActivation, V0: Any, time: float, steps: int = 200) -> Float[np.ndarray, "steps+1 m m"]:
+    r"""$\dot V = b(V)$, the limit for $p < 1/2$ at depth $Tn^{2p}$ (lecture 17), at equal steps of time from 0 to `time`."""
+    if not isinstance(activation, ShapedActivation):
+        raise ArgumentError("activation", repr(activation), "a shaped activation")
+    start = as_covariance(V0, "V0")
+    time, steps = as_number(time, "time", low=0.0), as_count(steps, "steps")
+    path = np.asarray(jax.jit(lambda V: runge_kutta(activation.drift, V, time, steps))(start))
+    if not np.isfinite(path).all():
+        last = time * (int(np.argmin(np.isfinite(path).all(axis=(1, 2)))) - 1) / steps
+        raise DomainError("time", time, f"less than the time of blow-up, shortly after {last:.3g}")
+    return path
+
+
+def fluctuation(exponent: float, time: float, n: int) -> float:
+    r"""The standard deviation $\sqrt{2T}\,n^{p-1/2}$ of $\log V^{\alpha\alpha}$ about the ODE of $p < 1/2$, at depth $Tn^{2p}$."""
+    p, time = as_number(exponent, "exponent", low=0.0, high=0.5), as_number(time, "time", low=0.0)
+    return math.sqrt(2 * time) * as_count(n, "n") ** (p - 0.5)
+
+
+def collapse(activation: ShapedReLU, n: int, depth: int) -> float:
+    r"""$1 - \rho \simeq \frac{18\pi^2}{(c_+-c_-)^4}(d\,n^{-2p})^{-2}$: how inputs collapse at depths well beyond $n^{2p}$,
+    for $p < 1/2$."""
+    if not isinstance(activation, ShapedReLU) or not activation.chi_squared:
+        raise ArgumentError("activation", repr(activation), "a shaped ReLU of two slopes")
+    time = as_count(depth, "depth") * as_count(n, "n") ** (-2 * activation.exponent)
+    return 18 * math.pi**2 / (16 * activation.chi_squared**2 * time**2)
+
+
+def unshaped_relu_collapse(depth: int) -> float:
+    r"""$1 - \rho_\ell \simeq \frac{9\pi^2}{2\ell^2}$ for a plain ReLU, whatever its width."""
+    return 9 * math.pi**2 / (2 * as_count(depth, "depth") ** 2)

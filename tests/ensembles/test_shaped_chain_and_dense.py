@@ -1,0 +1,94 @@
+"""Networks without matrices have the law of networks with them, at widths so small that any slip would show."""
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+
+from finitewidth.ensembles.shaped import AblatedAttention, FiniteStack, LayerNormTransformer, simulate_block
+from finitewidth.networks.shaped import (
+    ShapedAttention,
+    ShapedMLP,
+    ShapedResNet,
+    ShapedTransformer,
+    shaped,
+    shaped_relu,
+)
+
+V0 = np.asarray([[1.0, 0.3, 0.1], [0.3, 0.8, -0.2], [0.1, -0.2, 1.2]])
+RING = np.asarray([[True, True, False], [False, True, True], [True, False, True]])
+RANK_TWO = np.asarray([[1.0, 0.5, 1.5], [0.5, 1.0, 1.5], [1.5, 1.5, 3.0]])
+
+
+def two_heads(**options):
+    return ShapedAttention(0.7, 0.5, heads=2, **options)
+
+
+FAST = {
+    "MLP": (ShapedMLP(shaped_relu(0.5, -1.0)), 8),
+    "attention": (ShapedAttention(0.7, 0.5), 8),
+    "causal attention": (ShapedAttention(0.7, 0.5, mask="causal"), 8),
+    "attention around a ring": (ShapedAttention(0.7, 0.5, mask=RING), 8),
+    "attention of plain softmax": (
+        AblatedAttention(ShapedAttention(0.7, 0.5), identity=False, centred=False, shaped_temperature=False),
+        8,
+    ),
+    "Transformer": (ShapedTransformer(two_heads(), ShapedResNet(0.6, 1.0, -1.0, hidden_ratio=2)), 8),
+}
+SLOW = {
+    "linear MLP": (ShapedMLP(shaped_relu(0.0, 0.0)), 8),
+    "tanh MLP": (ShapedMLP(shaped("tanh")), 8),
+    "ResNet": (ShapedResNet(0.6, 1.0, -1.0, hidden_ratio=2), 24),
+    "linear ResNet": (ShapedResNet(0.6, 0.0, 0.0, hidden_ratio=0.5), 4),
+    "one key": (ShapedAttention(0.7, 0.5, key_width=1), 8),
+    "eight heads": (ShapedAttention(0.7, 0.5, heads=8), 16),
+    "output projection": (two_heads(output_projection=True), 8),
+    "heads that do not divide each other": (FiniteStack(two_heads(), ShapedMLP(), ShapedAttention(0.5, heads=3)), 6),
+    "Pre-LN": (LayerNormTransformer("pre"), 8),
+    "Post-LN": (LayerNormTransformer("post", heads=2), 8),
+}
+
+
+def p_values(block, start, width):
+    """Of two-sample tests on correlations, covariances and determinant after three layers."""
+    chain = simulate_block(block, start, width, 3, networks=8192, seed=3)
+    dense = simulate_block(block, start, width, 3, networks=8192, seed=4, method="dense")
+    assert chain.counts == dense.counts == {"running": 8192, "stopped": 0, "left the cone": 0}
+
+    def statistics(law):
+        V, rho = law.final, law.correlation()[:, -1]
+        yield from (V[:, 0, 1], V[:, 0, 2], V[:, 1, 2], rho[:, 0, 1], rho[:, 1, 2])
+        if np.ptp(V[:, 0, 0]) > 1e-9:  # Post-LN fixes the norms
+            yield from (V[:, 0, 0], V[:, 2, 2])
+        if np.linalg.matrix_rank(start) == len(start):
+            yield np.linalg.slogdet(V)[1]
+
+    return [ks_2samp(a, b).pvalue for a, b in zip(statistics(chain), statistics(dense), strict=True)]
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_chain_and_dense_have_one_law(name):
+    """Kolmogorov-Smirnov tests of the reduced sampler against dense networks (Shaped Transformer Eq. 1, 4, 9, 11)."""
+    block, width = FAST[name]
+    assert min(p_values(block, V0, width)) > 2e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_chain_and_dense_have_one_law_for_every_architecture(name):
+    """The same with smooth activations, hidden widths, few keys, many heads, projections and layer normalisation."""
+    block, width = SLOW[name]
+    assert min(p_values(block, V0, width)) > 2e-3
+
+
+@pytest.mark.slow
+def test_networks_narrower_than_their_inputs():
+    """Three tokens in two dimensions: the law exists where the covariance has rank two."""
+    assert min(p_values(ShapedAttention(0.7, 0.5), RANK_TWO, 2)) > 2e-3
+
+
+def test_the_comparison_can_fail():
+    """Networks of two more columns, or of other heads, are told apart."""
+    block, width = FAST["attention"]
+    narrow = simulate_block(block, V0, width, 3, networks=8192, seed=3).final
+    wide = simulate_block(block, V0, width + 2, 3, networks=8192, seed=4).final
+    assert ks_2samp(np.linalg.slogdet(narrow)[1], np.linalg.slogdet(wide)[1]).pvalue < 1e-6

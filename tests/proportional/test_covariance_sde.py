@@ -1,0 +1,213 @@
+"""Paths of the covariance SDE: the numbers of lecture 17 and the Shaped Transformer, positivity, and stopped paths."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import finitewidth as fw
+from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, shaped, shaped_relu
+from finitewidth.proportional import PathStatus, ScalarSmooth, correlation_sde, covariance_sde
+from finitewidth.proportional.covariance_sde import default_steps
+
+PAIR = np.array([[1.0, 0.2], [0.2, 1.0]])
+LINEAR, RELU = ShapedMLP(shaped_relu(0, 0)), ShapedMLP(shaped_relu(1, -1))
+TRANSFORMER = ShapedTransformer(ShapedAttention(0.5, 0.8, mask="causal"), ShapedResNet(0.5))
+
+
+def error(samples):
+    return samples.std(axis=0) / math.sqrt(len(samples))
+
+
+def random_covariance(m, rank, seed=0):
+    X = np.random.default_rng(seed).normal(size=(m, rank))
+    return X @ X.T / rank
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("block", "mean", "square"), [(LINEAR, None, 0.478), (RELU, 0.501, 0.467)])
+def test_correlations_of_mlps(block, mean, square):
+    """T = 1, rho_0 = 0.2, coarse steps of 0.1: E rho and E rho^2; log det of the linear network, N(-3.041, 4)."""
+    law = covariance_sde(block, PAIR, 1.0, paths=60_000, steps=10, save=1, seed=4)
+    rho = law.correlation()[:, -1, 0, 1]
+    assert abs((rho**2).mean() - square) < 0.0015 + 3 * error(rho**2)
+    if mean is not None:
+        assert abs(rho.mean() - mean) < 0.0015 + 3 * error(rho)
+    else:
+        log_det = np.linalg.slogdet(law.final)[1]
+        assert stats.kstest((log_det - math.log(0.96) + 3) / 2, "norm").pvalue > 1e-3
+    norms = np.log(law.final[:, 0, 0])
+    assert abs(norms.mean() + 1) < 0.003 + 3 * error(norms)
+    assert law.counts == {"running": 60_000, "stopped": 0, "left the cone": 0}
+
+
+def test_correlation_by_two_routes():
+    """The covariance SDE of a ResNet against the SDE of its correlation alone (Kolmogorov-Smirnov)."""
+    block = ShapedResNet(0.75)
+    law = covariance_sde(block, PAIR, 1 / 3, paths=4000, steps=20, save=4, seed=1)
+    alone = correlation_sde(block, 0.2, 1 / 3, paths=4000, steps=40, seed=2).rho[:, -1]
+    assert stats.ks_2samp(law.correlation()[:, -1, 0, 1], alone).pvalue > 1e-3
+    np.testing.assert_allclose(law.times, np.linspace(0, 1 / 3, 5))
+    assert law.V.shape == (4000, 5, 2, 2)
+
+
+@pytest.mark.slow
+def test_attention_of_figures_1_and_7():
+    """Shaped Transformer figures 1 and 7: gamma = 1/sqrt(8), T = 3/4, two tokens: mean, spread and quantiles of rho."""
+    law = covariance_sde(ShapedAttention(8**-0.5), PAIR, 0.75, paths=20_000, steps=50, save=1, seed=0)
+    rho = law.correlation()[:, -1, 0, 1]
+    assert 0.18 - 0.008 < rho.mean() < 0.19 + 0.008
+    assert abs(rho.std() - 0.37) < 0.005 + 3 * rho.std() / math.sqrt(2 * 20_000)
+    low, median, high = np.quantile(rho, [0.05, 0.5, 0.95])
+    assert abs(low + 0.46) < 0.005 + 0.015
+    assert 0.21 - 0.012 < median < 0.23 + 0.012
+    assert abs(high - 0.73) < 0.005 + 0.01
+    assert 0.15 - 0.01 < np.median(law.final[:, 0, 1]) < 0.17 + 0.01
+
+
+@pytest.mark.slow
+def test_norms_of_many_tokens():
+    """The norm of one of sixteen tokens of a linear network has log-mean -T with steps of 0.05, and E[V] stays."""
+    law = covariance_sde(LINEAR, np.eye(16), 0.5, paths=1500, steps=10, save=1, seed=2)
+    norms = np.diagonal(law.final, axis1=1, axis2=2)
+    mean = np.log(norms).mean(axis=1)
+    assert abs(mean.mean() + 0.5) < 3 * error(mean)
+    assert abs(norms.mean() - 1) < 3 * error(norms.mean(axis=1))
+
+
+def test_one_smooth_input_against_its_exact_solution():
+    """tanh, one input: the matrix integrator against the explicit path formula (Kolmogorov-Smirnov)."""
+    law = covariance_sde(ShapedMLP(shaped("tanh")), [[1.5]], 1.0, paths=4000, steps=100, save=1, seed=1)
+    exact = ScalarSmooth(-2.0).sample(1.5, 1.0, paths=4000, steps=200, seed=2).X[:, -1]
+    assert stats.ks_2samp(law.final[:, 0, 0], exact).pvalue > 1e-3
+
+
+def test_explosions_are_counted():
+    """b = 7/4, x_0 = 1.5: the fraction of stopped paths is the blow-up probability; nothing is NaN."""
+    block = ShapedMLP(shaped("expm1"))
+    law = covariance_sde(block, [[1.5]], 2.0, paths=4000, steps=200, save=10, seed=3, radius=1e3)
+    probability = ScalarSmooth(1.75).blow_up_probability(1.5)
+    assert abs(law.stopped_fraction - probability) < 0.02 + 3 * math.sqrt(probability / 4000)
+    assert np.isfinite(law.V).all()
+    stopped = law.status == PathStatus.STOPPED
+    np.testing.assert_allclose(law.final[stopped, 0, 0], 1e3, rtol=1e-12)  # frozen on the sphere it crossed
+    assert (law.stopping_times[stopped] <= 2.0).all()
+    assert np.isinf(law.stopping_times[~stopped]).all()
+    assert law.counts["stopped"] == stopped.sum() > 0
+
+
+def test_attention_can_explode():
+    """Huge tokens: the cubic drift leaves any radius at once, and every path says so."""
+    law = covariance_sde(
+        ShapedAttention(0.3), 100 * (0.8 * np.eye(4) + 0.2), 0.5, paths=50, steps=50, save=5, radius=1e4
+    )
+    assert np.isfinite(law.V).all()
+    assert law.stopped_fraction > 0.5
+    assert (np.linalg.norm(law.V, axis=(2, 3)) <= 1e4 * (1 + 1e-12)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [3, 64])
+@pytest.mark.parametrize(
+    "block",
+    [RELU, ShapedAttention(0.5), TRANSFORMER, ShapedMLP(shaped("softplus"))],
+    ids=["relu", "attention", "causal", "softplus"],
+)
+def test_no_path_leaves_the_cone(block, rank):
+    """64 tokens of any rank, steps of 0.05: eigenvalues are never below -1e-13 of the trace, the rounding of V itself."""
+    law = covariance_sde(block, random_covariance(64, rank), 0.5, paths=4, steps=10, save=10, radius=1e8)
+    assert np.isfinite(law.V).all()
+    lowest, trace = np.linalg.eigvalsh(law.V)[..., 0], np.trace(law.V, axis1=2, axis2=3)
+    assert (lowest >= -1e-13 * trace).all()
+    assert law.counts["left the cone"] == 0
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_rank_of_linear_networks_is_kept(rank):
+    """Congruences keep the rank; the activation's kernel raises it."""
+    V0 = random_covariance(4, rank)
+    kept = np.linalg.eigvalsh(covariance_sde(LINEAR, V0, 0.2, paths=5, steps=4, save=1).final)
+    assert (kept[:, 4 - rank] > 1e-3).all()
+    np.testing.assert_allclose(kept[:, : 4 - rank], 0.0, atol=1e-14)
+    raised = np.linalg.eigvalsh(covariance_sde(RELU, V0, 0.2, paths=5, steps=4, save=1).final)
+    assert (raised[:, 2] > 1e-4).all()
+
+
+@pytest.mark.parametrize("block", [RELU, ShapedAttention(0.5)], ids=["relu", "attention"])
+def test_duplicated_inputs_stay_duplicated(block):
+    """Two identical tokens have identical rows at every depth."""
+    V0 = random_covariance(3, 3)[np.ix_([0, 0, 1, 2], [0, 0, 1, 2])]
+    V = covariance_sde(block, V0, 0.3, paths=5, steps=20, save=5).V
+    np.testing.assert_allclose(V[..., 0, :], V[..., 1, :], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_euler_leaves_the_cone():
+    """Plain Euler steps of 0.2, 0.1 and 0.05 lose 68, 45 and 9 per cent of the paths of a linear network, and say so."""
+    for steps, expected in ((5, 0.68), (10, 0.45), (20, 0.09)):
+        law = covariance_sde(LINEAR, PAIR, 1.0, paths=5000, steps=steps, save=1, method="euler")
+        assert abs(law.counts["left the cone"] / 5000 - expected) < 0.005 + 3 * math.sqrt(
+            expected * (1 - expected) / 5000
+        )
+        assert np.isfinite(law.V).all()
+        assert (np.linalg.eigvalsh(law.final)[:, 0] > -1e-12).all()
+
+
+@pytest.mark.slow
+def test_kernel_wishart():
+    """chi^2 = 1, T = 1, steps of 0.05: E rho = .502 and E rho^2 = .483 with the bias of its first order."""
+    law = covariance_sde(RELU, PAIR, 1.0, paths=20_000, steps=20, save=1, method="kernel-wishart")
+    rho = law.correlation()[:, -1, 0, 1]
+    assert abs(rho.mean() - 0.502) < 0.0005 + 3 * error(rho)
+    assert abs((rho**2).mean() - 0.483) < 0.0005 + 3 * error(rho**2)
+
+
+def test_paths_do_not_depend_on_their_number(monkeypatch):
+    """Path i of a seed is the same whatever the number of paths and the size of chunks; another seed differs."""
+    many = covariance_sde(TRANSFORMER, 0.8 * np.eye(3) + 0.2, 0.1, paths=7, steps=4, save=2)
+    monkeypatch.setattr("finitewidth.proportional.covariance_sde._CHUNK_BYTES", 8 * 9 * (2 + 16) * 3)
+    chunked = covariance_sde(TRANSFORMER, 0.8 * np.eye(3) + 0.2, 0.1, paths=7, steps=4, save=2)
+    np.testing.assert_allclose(many.V, chunked.V, rtol=1e-12)
+    other = covariance_sde(TRANSFORMER, 0.8 * np.eye(3) + 0.2, 0.1, paths=7, steps=4, save=2, seed=1)
+    assert np.abs(other.final - many.final).min() > 0
+
+
+def test_defaults():
+    """Steps of at most 0.01, rounded up to a multiple of the fifty depths that are saved."""
+    law = covariance_sde(LINEAR, PAIR, 0.6, paths=3)
+    assert (law.steps, len(law.times)) == (100, 51)
+    assert default_steps(ShapedMLP(shaped_relu(20, -20)), PAIR, 1.0) >= 400  # chi^2 dt <= 1
+    frozen = covariance_sde(ShapedResNet(0.0), PAIR, 1.0, paths=2, save=1)
+    np.testing.assert_allclose(frozen.final, np.stack([PAIR, PAIR]), rtol=1e-14)
+
+
+def test_drift_alone():
+    """With p = 1/4 there is no noise, and every path is the ODE of lecture 17: rho = 0.66790 at T = 2."""
+    law = covariance_sde(ShapedMLP(shaped_relu(1, -1, exponent=0.25)), PAIR, 2.0, paths=2, steps=200, save=1)
+    np.testing.assert_allclose(law.final[:, 0, 1], 0.66790, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "argument"),
+    [
+        ({"block": "mlp"}, "block"),
+        ({"V0": [[1.0, 2.0], [2.0, 1.0]]}, "V0"),
+        ({"V0": [[1.0, math.nan], [0.0, 1.0]]}, "V0"),
+        ({"depth_to_width": 0.0}, "depth_to_width"),
+        ({"depth_to_width": -1.0}, "depth_to_width"),
+        ({"paths": 0}, "paths"),
+        ({"steps": 0}, "steps"),
+        ({"save": 0}, "save"),
+        ({"seed": -1}, "seed"),
+        ({"method": "milstein"}, "method"),
+        ({"radius": 0.5}, "radius"),
+        ({"block": ShapedMLP(shaped_relu(3, -3)), "steps": 1}, "steps"),
+        ({"block": ShapedAttention(0.5, mask=np.ones((3, 3), dtype=bool))}, "mask"),
+    ],
+)
+def test_bad_input(changes, argument):
+    """The argument is named in the error."""
+    arguments = {"block": LINEAR, "V0": PAIR, "depth_to_width": 1.0, "paths": 2} | changes
+    with pytest.raises(fw.ArgumentError, match=f"`{argument}`"):
+        covariance_sde(**arguments)
