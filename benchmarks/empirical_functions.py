@@ -23,9 +23,7 @@ def mlp(params: dict, x: jax.Array) -> jax.Array:
 def conv(params: dict, x: jax.Array) -> jax.Array:
     """Images of 16 x 16 x 3, three convolutions of 32 channels, an average, a dense readout."""
     for layer in range(3):
-        x = lax.conv_general_dilated(
-            x, params[f"W{layer}"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-        )
+        x = lax.conv_general_dilated(x, params[f"W{layer}"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
         x = jax.nn.relu(x + params[f"b{layer}"])
     return x.mean(axis=(1, 2)) @ params["W3"] + params["b3"]
 

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from empirical_functions import case
 
+from empirical_functions import case
 from timing import best, table, timed
 
 HERE = Path(__file__).parent

@@ -12,9 +12,10 @@ jax.config.update("jax_enable_x64", sys.argv[4] == "float64")
 import jax.interpreters.ad  # noqa: E402
 import neural_tangents as nt  # noqa: E402
 import numpy as np  # noqa: E402
-from empirical_functions import case  # noqa: E402
 from jax._src import config, source_info_util  # noqa: E402
 from jax._src.interpreters import ad  # noqa: E402
+
+from empirical_functions import case  # noqa: E402
 
 # Structured derivatives look for names that have gone from `jax.interpreters.ad`: give them back, to measure its best.
 for name, value in {**vars(ad), "source_info_util": source_info_util, "config": config.config}.items():

@@ -12,7 +12,7 @@ from finitewidth import BlowUpError
 from finitewidth.figures.style import BLUE, GREEN, ORANGE
 from finitewidth.learning.transformer import LanguageModel, TransformerSettings, python_manual, recover, train
 
-STEPS, WINDOW = 400, 10
+STEPS, WINDOW = 400, 20
 text = python_manual()
 
 
@@ -20,7 +20,7 @@ def smooth(curve: np.ndarray) -> np.ndarray:
     return np.convolve(curve, np.ones(WINDOW) / WINDOW, mode="valid")
 
 
-axes = panels(2, 2, 10.0, 6.6)
+axes = panels(2, 2, 9.0, 6.0)
 for row, (kind, name) in enumerate((("shaped", "shaped, Recover"), ("pre_ln", "Pre-LN"))):
     settings = TransformerSettings(len(text.alphabet), width=64, depth=8, kind=kind)
     schedule = recover(STEPS // 2) if kind == "shaped" else None

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 
 from finitewidth.ensembles import moments
-from finitewidth.ensembles.moments import Moments, add, covariance, empty, mean_deviation
+from finitewidth.ensembles.moments import Moments, add, add_replicas, covariance, empty, mean_deviation
 
 
 @jax.jit
@@ -105,3 +105,33 @@ def test_error_of_a_normal_covariance():
     cov, error = covariance(normal)
     np.testing.assert_allclose(cov, one * M / (M - 1), rtol=1e-14)
     np.testing.assert_allclose(error**2, (1 + one) / (M - 1), rtol=1e-14)
+
+
+def replicated(rng, count, replicas=3):
+    """A common part that is correlated, and noise of each replica that is too."""
+    mix, noise = rng.normal(size=(2, 3, 3))
+    common = rng.gamma(2.0, size=(count, 1, 1, 3)) @ mix
+    return common + rng.normal(size=(count, 1, replicas, 3)) @ noise, 2.0 * mix.T @ mix
+
+
+def test_replicas_measure_the_covariance_of_what_they_share():
+    """Without bias from their noise, in standard errors, whose honesty is seen over many runs."""
+    x, expected = replicated(np.random.default_rng(3), 200 * 64)
+    runs = jax.vmap(lambda x: covariance(add_replicas(empty(jnp.zeros((1, 3))), x, jnp.ones(64, bool))))
+    found, error = map(np.asarray, runs(x.reshape(200, 64, *x.shape[1:])))
+    deviation = found - expected
+    assert np.abs(deviation.mean(axis=0) / deviation.std(axis=0) * np.sqrt(200)).max() < 4
+    np.testing.assert_allclose((error**2).mean(axis=0), deviation.var(axis=0), rtol=0.4)
+
+
+def test_replicas_about_any_reference():
+    """Sums of replicas move to another reference exactly, and one replica is none at all."""
+    x, _ = replicated(np.random.default_rng(4), 40)
+    counted = np.arange(40) < 33
+    near, far = (add_replicas(empty(jnp.full((1, 3), shift)), x, counted) for shift in (0.0, 1.5))
+    assert_same(about(far, near.reference), near, rtol=1e-10)
+    for a, b in zip(covariance(near), covariance(far), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+    assert_same(
+        add_replicas(empty(jnp.zeros((1, 3))), x[:, :, :1], counted), tally(x[:, :, 0], jnp.zeros((1, 3)), counted)
+    )

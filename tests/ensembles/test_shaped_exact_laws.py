@@ -18,6 +18,15 @@ LINEAR = ShapedMLP(shaped_relu(0.7, 0.7))
 ROOT = jnp.linalg.cholesky(jnp.asarray(V0))
 
 
+N, DEPTH, NETWORKS = 12, 10, 20_000
+
+
+@pytest.fixture(scope="module")
+def linear():
+    """Linear networks, half-way and at the end."""
+    return simulate_block(LINEAR, V0, N, DEPTH, networks=NETWORKS, save=2).V[:, 1:]
+
+
 def z_score(samples, expected):
     return (samples.mean(axis=0) - expected) / (samples.std(axis=0) / np.sqrt(len(samples)))
 
@@ -62,23 +71,20 @@ def test_columns_add_up(ones):
         assert np.abs(z_score(means[:, :, None] * means[:, None, :], V0 / 8)).max() < 4.5
 
 
-def test_determinant_of_linear_networks():
+def test_determinant_of_linear_networks(linear):
     r"""$\log\det V_d - \log\det V_0 = \sum_\ell\sum_i\log(\chi^2_{n-i+1}/n)$, mean and variance in digamma functions."""
-    n, d, networks = 12, 10, 20_000
-    law = simulate_block(LINEAR, V0, n, d, networks=networks, save=1)
-    change = np.linalg.slogdet(law.final)[1] - np.linalg.slogdet(V0)[1]
-    halves = (n - np.arange(3)) / 2
-    mean, variance = d * np.sum(digamma(halves) + np.log(2 / n)), d * np.sum(polygamma(1, halves))
+    change = np.linalg.slogdet(linear[:, 1])[1] - np.linalg.slogdet(V0)[1]
+    halves = (N - np.arange(3)) / 2
+    mean, variance = DEPTH * np.sum(digamma(halves) + np.log(2 / N)), DEPTH * np.sum(polygamma(1, halves))
     assert abs(z_score(change, mean)) < 4
-    assert abs(change.var() / variance - 1) < 4 * np.sqrt(2 / networks)
+    assert abs(change.var() / variance - 1) < 4 * np.sqrt(2 / NETWORKS)
 
 
-def test_second_moments_of_linear_networks():
+def test_second_moments_of_linear_networks(linear):
     r"""$E[V^{12}V^{34}] = \tfrac13(x_1 + x_2 + x_3)(1 + \tfrac2n)^d + \tfrac13(2x_1 - x_2 - x_3)(1 - \tfrac1n)^d$, all entries."""
-    n, d = 12, 10
-    V = simulate_block(LINEAR, V0, n, d, networks=20_000, save=2).V[:, 1]  # after half the depth
+    V, d = linear[:, 0], DEPTH // 2  # deeper, fourth moments are too heavy for honest error bars
     A, B, C = (np.einsum(f"{s},{t}->abcd", V0, V0) for s, t in (("ab", "cd"), ("ac", "bd"), ("ad", "bc")))
-    expected = (A + B + C) / 3 * (1 + 2 / n) ** (d // 2) + (2 * A - B - C) / 3 * (1 - 1 / n) ** (d // 2)
+    expected = (A + B + C) / 3 * (1 + 2 / N) ** d + (2 * A - B - C) / 3 * (1 - 1 / N) ** d
     assert np.abs(z_score(np.einsum("nab,ncd->nabcd", V, V), expected)).max() < 4.5
 
 

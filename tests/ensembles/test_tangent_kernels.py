@@ -47,7 +47,7 @@ def exact_scale_invariant(net, square):
     return {"Theta": T, "H1": 0.0, "V": V, "D": D, "F": F, "B": B, "A": A}
 
 
-@pytest.mark.parametrize("method", ["dense", "lazy"])
+@pytest.mark.parametrize("method", ["dense", pytest.param("lazy", marks=pytest.mark.slow)])
 def test_scale_invariant_networks_exactly(method):
     """Layer 4 of ReLU networks 3-8-6-9, where every moment is known at finite width; PDLT (8.82), PDLT (8.67)."""
     measured = simulate(RELU, X[:1], networks=60_000, method=method, through="ntk")
@@ -55,7 +55,7 @@ def test_scale_invariant_networks_exactly(method):
         assert scores(getattr(measured, name)[-1], value).max() < 4, name
 
 
-@pytest.mark.parametrize("method", ["dense", "lazy"])
+@pytest.mark.parametrize("method", ["dense", pytest.param("lazy", marks=pytest.mark.slow)])
 def test_second_layer_exactly(method):
     """All components at width 8 against quadrature over one neuron; PDLT (8.32)-(8.34), PDLT (8.38)-(8.39)."""
     net = TANH.replace(widths=(3, 8, 1), **{f: np.asarray(getattr(TANH, f))[:2] for f in ("C_b", "C_W", *RATES)})
@@ -95,6 +95,7 @@ def outputs_and_kernels(net, x, keys):
     return jax.vmap(one)(keys)
 
 
+@pytest.mark.slow
 def test_all_neural_indices():
     r"""Every pattern of $E[\Delta H\,\Delta H]$ and $E[zz\,\Delta H]$ over three outputs; PDLT (8.67), PDLT (8.82)."""
     networks, n = 40_000, TANH.widths[-2]
@@ -204,6 +205,7 @@ def test_many_features_and_one_layer():
     assert scores(deep.H1[1], 0.0).max() < 4
 
 
+@pytest.mark.slow
 def test_realised_kernels_lazy_and_dense_in_law():
     """Two-sample Kolmogorov-Smirnov on diagonal and off-diagonal kernels, and their mean; PDLT (8.16)-(8.18)."""
     dense, lazy = (ntk_samples(TANH, X, 1500, seed, method) for seed, method in enumerate(("dense", "lazy")))
@@ -217,7 +219,7 @@ def test_realised_kernels_lazy_and_dense_in_law():
 
 def test_by_default_wide_networks_are_lazy():
     """And only their last layer is measured."""
-    measured = simulate(MLP("relu", (3, 500, 500, 2), C_W=2.0), X, networks=8, through="ntk")
+    measured = simulate(MLP("relu", (3, 300, 300, 2), C_W=2.0), X, networks=8, through="ntk")
     assert (measured.method, measured.layers) == ("lazy", (3,))
     assert measured.A.mean.shape == (1, 2, 2, 2, 2)
     assert measured.V.mean.shape == (3, 2, 2, 2, 2)

@@ -33,24 +33,27 @@ def written_out(net, params, x):
 
 @jax.jit
 def by_autodiff(net, params, x1, x2):
-    """Every layer's kernel and its split, PDLT (8.5): (layer of the kernel, layer of the parameters, group)."""
+    """The kernels of all layers at once, and their split by layer and group, PDLT (8.5): (parameters' layer, samples, neurons)."""
 
     def jacobians(x):
-        return jax.jacrev(lambda params: written_out(net, params, x))(params)
+        return jax.jacrev(lambda params: jnp.concatenate(written_out(net, params, x), axis=1))(params)
 
     first, second = jacobians(x1), jacobians(x2)
-    parts = []
-    for of1, of2 in zip(first, second, strict=True):
-        biases = [
-            rate * jnp.einsum("aip,bkp->abik", a, b)
-            for rate, a, b in zip(net.lambda_b, of1.biases, of2.biases, strict=True)
-        ]
-        weights = [
-            rate / n * jnp.einsum("aipq,bkpq->abik", a, b)
-            for rate, n, a, b in zip(net.lambda_W, net.widths[:-1], of1.weights, of2.weights, strict=True)
-        ]
-        parts.append((biases, weights))
-    return parts
+    biases = [
+        rate * jnp.einsum("aip,bkp->abik", a, b)
+        for rate, a, b in zip(net.lambda_b, first.biases, second.biases, strict=True)
+    ]
+    weights = [
+        rate / n * jnp.einsum("aipq,bkpq->abik", a, b)
+        for rate, n, a, b in zip(net.lambda_W, net.widths[:-1], first.weights, second.weights, strict=True)
+    ]
+    return jnp.stack(biases), jnp.stack(weights)
+
+
+def blocks(net):
+    """Where each layer's neurons stand among all."""
+    ends = np.cumsum(net.widths[1:])
+    return [slice(end - n, end) for end, n in zip(ends, net.widths[1:], strict=True)]
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu", "gelu"])
@@ -58,15 +61,17 @@ def test_forward_equation_is_autodiff(activation):
     """Every layer, off-diagonal neurons and two sets of inputs; PDLT (8.5), PDLT (8.12)."""
     net = NET.replace(activation=activation)
     params = draw_parameters(net, 1)
-    for H, (biases, weights) in zip(ntk(net, params, X1, X2), by_autodiff(net, params, X1, X2), strict=True):
-        np.testing.assert_allclose(H, sum(biases) + sum(weights), rtol=0, atol=1e-13 * np.abs(H).max())
+    expected = np.asarray(sum(by_autodiff(net, params, X1, X2)).sum(axis=0))
+    for H, block in zip(ntk(net, params, X1, X2), blocks(net), strict=True):
+        np.testing.assert_allclose(H, expected[:, :, block, block], rtol=0, atol=1e-13 * np.abs(H).max())
 
 
 def test_backward_equation_is_autodiff():
     """The share of every layer's biases and weights in the output's kernel; PDLT (8.16)-(8.18)."""
     params = draw_parameters(NET, 2)
     found = ntk_contributions(NET, params, X1, X2)
-    biases, weights = by_autodiff(NET, params, X1, X2)[-1]
+    output = blocks(NET)[-1]
+    biases, weights = (np.asarray(part)[..., output, output] for part in by_autodiff(NET, params, X1, X2))
     np.testing.assert_allclose(found.biases, biases, rtol=0, atol=1e-13)
     np.testing.assert_allclose(found.weights, weights, rtol=0, atol=1e-13)
     np.testing.assert_allclose(found.total, ntk(NET, params, X1, X2)[-1], rtol=0, atol=1e-13)
@@ -134,6 +139,6 @@ def test_bad_input_is_named(function, change, error, says):
 
 def test_blow_up_is_said():
     """Not a NaN."""
-    net = MLP("linear", (3, 4, 4), C_W=1e200)
+    net = MLP("linear", (3, 4, 4, 4), C_W=1e200)
     with pytest.raises(BlowUpError, match="overflows"):
         ntk(net, draw_parameters(net, 0), X1)

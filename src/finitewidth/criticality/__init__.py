@@ -33,3 +33,18 @@ from .phases import CriticalLine as CriticalLine, Phase as Phase, PhaseDiagram a
 from .renormalised import renormalised_C_W as renormalised_C_W
 from .single_input import SingleInputFlow as SingleInputFlow, single_input_flow as single_input_flow
 from .susceptibilities import Susceptibilities as Susceptibilities, susceptibilities as susceptibilities
+from .tangent_angle import TangentAngleFlow as TangentAngleFlow, tangent_angle_flow as tangent_angle_flow
+from .tangent_asymptotics import (
+    TangentAsymptotics as TangentAsymptotics,
+    TangentExponents as TangentExponents,
+    tangent_asymptotics as tangent_asymptotics,
+)
+from .tangent_fixed_points import (
+    TangentFixedPoint as TangentFixedPoint,
+    tangent_fixed_points as tangent_fixed_points,
+)
+from .tangent_single_input import (
+    TangentSingleInputFlow as TangentSingleInputFlow,
+    effective_exponents as effective_exponents,
+    tangent_single_input_flow as tangent_single_input_flow,
+)

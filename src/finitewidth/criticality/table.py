@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
 
 from .._errors import DomainError
 from ..activations import Activation
@@ -40,6 +39,8 @@ class KernelTable:
 
     def interpolated(self, K: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         r"""$g$, $g'$ and $g''$ from the table, to nine digits or so: first guesses for root finders."""
+        from scipy.interpolate import CubicHermiteSpline  # almost half a second to load
+
         x, lattice = np.log(K), np.log(self.K)
         g = CubicHermiteSpline(lattice, self.at.g, self.at.dg * self.K)
         dg = CubicHermiteSpline(lattice, self.at.dg, self.at.ddg * self.K)

@@ -2,4 +2,5 @@
 
 from .gaussian_matrix import DenseGaussian as DenseGaussian, LazyGaussian as LazyGaussian
 from .measured import MeasuredFlow as MeasuredFlow, Measurement as Measurement
-from .simulation import simulate as simulate
+from .ntk_samples import ntk_samples as ntk_samples
+from .simulate import simulate as simulate

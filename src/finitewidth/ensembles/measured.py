@@ -65,7 +65,9 @@ class MeasuredFlow(eqx.Module):
 
     def _tangent_kernel(self) -> MeasuredTangentKernel:
         if self.tangent_kernel is None:
-            raise DomainError("through", "a simulation that stops before the tangent kernel", "simulate(..., through='ntk')")
+            raise DomainError(
+                "through", "a simulation that stops before the tangent kernel", "simulate(..., through='ntk')"
+            )
         return self.tangent_kernel
 
     @property
@@ -142,7 +144,9 @@ def measured_flow(
     )
 
 
-def measured_tangent_kernel(net: MLP, limit: Float[Array, "L N N"], tally: TangentTally | None) -> MeasuredTangentKernel:
+def measured_tangent_kernel(
+    net: MLP, limit: Float[Array, "L N N"], tally: TangentTally | None
+) -> MeasuredTangentKernel:
     """The statistics of the layers that `tally` counts (the last ones), about their infinite-width `limit`.
 
     If these are all layers that fluctuate, the first one, which does not, stands before them; it stands alone where

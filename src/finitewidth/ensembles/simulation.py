@@ -35,7 +35,7 @@ _METHODS: dict[str, dict[str, Callable[[MLP, Float[Array, "N n_0"]], Sampler]]] 
 
 
 @in_float64
-def simulate(
+def simulate_mlp(
     net: MLP,
     x: Any,
     networks: int = 10_000,
@@ -129,7 +129,9 @@ def _method(net: MLP, method: Any, through: Through) -> str:
         wide = max(net.hidden_widths, default=1) > _WIDEST_DENSE
         return "chain" if through == "vertex" else "lazy" if wide else "dense"
     if isinstance(method, str) and method in METHODS and method not in known:
-        raise ArgumentError("method", f"{method!r}, under which weights do not exist", "'dense' or 'lazy' for through='ntk'")
+        raise ArgumentError(
+            "method", f"{method!r}, under which weights do not exist", "'dense' or 'lazy' for through='ntk'"
+        )
     if not isinstance(method, str) or method not in known:
         raise UnknownNameError("method", method, known)
     return method

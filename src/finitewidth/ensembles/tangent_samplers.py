@@ -84,7 +84,7 @@ class DenseTangentSampler(Sampler):
         for stage, z in zip(network.stages, passed.preactivations, strict=True):
             here = slice(start, start + len(z))
             start = here.stop
-            of_stage = jax.tree.map(lambda each: each[here], (passed.grams, *rates, self.following))
+            of_stage = jax.tree.map(lambda each, here=here: each[here], (passed.grams, *rates, self.following))
             M, samples = through_layers(layer, M, (stage, z, *of_stage))
             found.append(samples)
         return jax.tree.map(lambda *parts: jnp.concatenate(parts), *found)
@@ -138,9 +138,7 @@ TANGENT_METHODS: dict[str, Callable[[MLP, Float[Array, "N n_0"]], Sampler]] = {
 }
 
 
-def kernel_through_rows(
-    network: RandomNetwork, passed: Forward, rows: Float[Array, "m n"]
-) -> Float[Array, "m m N N"]:
+def kernel_through_rows(network: RandomNetwork, passed: Forward, rows: Float[Array, "m n"]) -> Float[Array, "m m N N"]:
     r"""$\sum_{jk}w_{i_1j}\,\sigma'_{j;\alpha}\widehat H_{jk;\alpha\beta}\,\sigma'_{k;\beta}w_{i_2k}$ for `rows` $w$ of weights of a layer
     to come, by the backward equation PDLT (8.16)-(8.18). `network` is the one that `forward` returned."""
     slopes = network.net.activation.derivative(1)(passed.preactivations[-1][-1])

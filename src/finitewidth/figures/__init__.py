@@ -7,3 +7,5 @@ from .law_densities import law_densities as law_densities
 from .phase_diagram import phase_diagram as phase_diagram
 from .ratio_of_susceptibilities import ratio_of_susceptibilities as ratio_of_susceptibilities
 from .style import STYLE as STYLE
+from .tangent_contributions import tangent_contributions as tangent_contributions
+from .tangent_ratios import tangent_ratios as tangent_ratios

@@ -14,7 +14,8 @@ Site = tuple[int, int]
 """A neuron and a sample."""
 
 
-def _checked(flow: Flow, layer: int, sites: Sequence[Site], numbers: tuple[int, ...]) -> tuple[int, list[Site]]:
+def checked_sites(flow: Flow, layer: int, sites: Sequence[Site], numbers: tuple[int, ...]) -> tuple[int, list[Site]]:
+    """The index of a layer, and sites (neuron, sample) of which there must be one of `numbers`."""
     layer = as_count(layer, "layer")
     if layer > flow.net.depth:
         raise DomainError("layer", layer, f"at most {flow.net.depth}, the network's depth")
@@ -39,7 +40,7 @@ def correlator(flow: Flow, layer: int, sites: Sequence[Site]) -> Array:
     $\delta_{ij}G_{\alpha\beta}$ for two, PDLT (4.116); for four the three pairings of $E[\hat G\hat G]$, PDLT (4.71).
     Odd correlators vanish.
     """
-    index, points = _checked(flow, layer, sites, (2, 4))
+    index, points = checked_sites(flow, layer, sites, (2, 4))
     total = jnp.zeros(())
     metric = flow.G[index]
     if len(points) == 2:
@@ -52,7 +53,7 @@ def correlator(flow: Flow, layer: int, sites: Sequence[Site]) -> Array:
 def connected_correlator(flow: Flow, layer: int, sites: Sequence[Site]) -> Array:
     r"""The connected four-point correlator, PDLT (4.77), PDLT (4.117):
     $\frac1{n_{\ell-1}}[\delta_{i_1i_2}\delta_{i_3i_4}V_{(\alpha_1\alpha_2)(\alpha_3\alpha_4)} + \text{2 more pairings}]$."""
-    index, points = _checked(flow, layer, sites, (4,))
+    index, points = checked_sites(flow, layer, sites, (4,))
     vertex, of = flow.vertex_at(index), flow.pairs.of
     total = jnp.zeros(())
     for (a, b), (c, d) in pairings(4):

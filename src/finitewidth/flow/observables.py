@@ -32,7 +32,7 @@ def gaussian_average(function: Observable, K: Float[Array, "N N"], neurons: int)
     return jnp.tensordot(weight, jax.vmap(lambda u: jnp.asarray(function(u @ root.T)))(jnp.asarray(grid)), axes=(0, 0))
 
 
-def _restricted(flow: Flow, layer: int, samples: Sequence[int], neurons: int) -> tuple[Array, Array, Array]:
+def restricted(flow: Flow, layer: int, samples: Sequence[int], neurons: int) -> tuple[Array, Array, Array]:
     """K, v and g1 of a layer on some of the samples, having checked that they can be averaged over."""
     layer = as_count(layer, "layer")
     if layer > flow.net.depth:
@@ -56,7 +56,7 @@ def expectation_to_first_order(
     smooth. At most four variables in all.
     """
     neurons = as_count(neurons, "neurons")
-    K, v, g1 = _restricted(flow, layer, samples, neurons)
+    K, v, g1 = restricted(flow, layer, samples, neurons)
     return nearly_gaussian.expectation(lambda k: gaussian_average(function, k, neurons), K, v, g1)
 
 
@@ -68,7 +68,7 @@ def covariance_between_neurons(
 
     Both functions map one neuron's preactivations, shape (1, samples), to a number.
     """
-    K, v, _ = _restricted(flow, layer, samples, neurons=1)
+    K, v, _ = restricted(flow, layer, samples, neurons=1)
 
     def average_of(function: Observable) -> Callable[[Array], Array]:
         return lambda k: gaussian_average(function, k, 1)

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float
 
 from .._precision import in_float64
 from .._validation import as_count
-from .correlators import Site, _checked
-from .observables import Observable, _restricted, gaussian_average
+from .correlators import Site, checked_sites
+from .observables import Observable, gaussian_average, restricted
 from .result import Flow
 
 
@@ -25,7 +25,7 @@ def tangent_correlator(flow: Flow, layer: int, sites: Sequence[Site]) -> Array:
     $$\tfrac1{n_{\ell-1}}\big[\delta_{i_1i_2}\delta_{i_3i_4}A_{(12)(34)} + \delta_{i_1i_3}\delta_{i_2i_4}B_{1324}
       + \delta_{i_1i_4}\delta_{i_2i_3}B_{1423}\big].$$
     """
-    index, points = _checked(flow, layer, sites, (4,))
+    index, points = checked_sites(flow, layer, sites, (4,))
     return _paired(points, flow.A[index], flow.B[index]) / flow.previous_widths[index]
 
 
@@ -38,7 +38,7 @@ def tangent_preactivation_correlator(flow: Flow, layer: int, sites: Sequence[Sit
 
     $E[z\,\widehat{\Delta H}] = 0$, PDLT (8.35).
     """
-    index, points = _checked(flow, layer, sites, (4,))
+    index, points = checked_sites(flow, layer, sites, (4,))
     return _paired(points, flow.D[index], flow.F[index]) / flow.previous_widths[index]
 
 
@@ -91,8 +91,8 @@ def observable_with_tangent(
     - `samples`: which inputs the columns of `function` are.
     """
     count = as_count(neurons, "neurons")
-    index, ((i3, three), (i4, four)) = _checked(flow, layer, sites, (2,))
-    K, _, _ = _restricted(flow, layer, samples, count)
+    index, ((i3, three), (i4, four)) = checked_sites(flow, layer, sites, (2,))
+    K, _, _ = restricted(flow, layer, samples, count)
     chosen = np.asarray(samples)
     D = flow.D[index][np.ix_(chosen, chosen)][:, :, three, four]
     F = flow.F[index][:, three, :, four][np.ix_(chosen, chosen)]

@@ -17,20 +17,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import BlowUpError, DomainError
+from .._errors import BlowUpError
 from .._precision import in_float64, to_numpy
 from .._validation import is_concrete
 from ..activations import Activation
 from ..gaussian.accuracy import gram_rule
-from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
-from ..gaussian.powers import power
 from ..networks import MLP, LayerParameters, layer_parameters
-from ..networks.kernel_map import kernel_map, largest_variance
-from ..networks.tangent_kernel_map import slope_average
+from ..networks.kernel_map import gram, largest_variance
+from ..networks.tangent_map import check_has_tangent_kernel
 from .flow import first_kernel
-
-_JUMP = 1e-9  # one-sided limits are taken at a small distance: a smaller jump is none
 
 
 class TangentContributions(eqx.Module):
@@ -65,9 +61,9 @@ def tangent_contributions(net: MLP, x: Any = None, *, kernel: Any = None) -> Tan
     """
     K1 = first_kernel(net, x, kernel)
     sigma, largest = net.activation, largest_variance(net, K1)
-    require_continuous(sigma)
-    rules = gram_rule(sigma, largest), _slope_rule(sigma, largest)
-    overlap, K, chi = _layers(sigma, *rules, layer_parameters(net), K1, _first_overlap(net, K1))
+    check_has_tangent_kernel(sigma)
+    rule = gram_rule(sigma, largest, derivatives=1)
+    overlap, K, chi = _layers(sigma, rule, layer_parameters(net), K1, _first_overlap(net, K1))
     one = jnp.ones((1, *K1.shape), K1.dtype)
     chain = jnp.concatenate([jnp.cumprod(chi[::-1], axis=0)[::-1], one])
     bias, weight = (rate[:, None, None] * chain for rate in (net.lambda_b, net.lambda_W))
@@ -82,37 +78,20 @@ def _first_overlap(net: MLP, K1: Float[Array, "N N"]) -> Float[Array, "N N"]:
     return net.replace(lambda_b=0.0, lambda_W=1.0).first_tangent_kernel(K1)
 
 
-def require_continuous(activation: Activation) -> None:
-    """`DomainError` for an activation that jumps: its slope is a delta function, whose square has no average."""
-    if activation.kinks and (np.abs(np.asarray(activation.jumps(0))) > _JUMP).any():
-        got = f"{activation.name}, which jumps: its slope is a delta function"
-        raise DomainError("activation", got, "a continuous activation")
-
-
-def _slope_rule(activation: Activation, largest: float) -> PairRule:
-    """Modes of the slope, which serve thousands of samples where nothing is known in closed form."""
-    if activation.kinks or activation.has_closed_pair:
-        return None
-    rule = gram_rule(power(activation, 0, 1), largest)
-    return rule and HermiteRule(rule.order, rule.nodes, rule.reach)
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+@functools.partial(jax.jit, static_argnums=(0, 1))
 def _layers(
     activation: Activation,
-    value_rule: PairRule,
-    slope_rule: PairRule,
+    rule: PairRule,
     parameters: LayerParameters,
     K1: Float[Array, "N N"],
     overlap1: Float[Array, "N N"],
 ) -> tuple[Float[Array, "L N N"], Float[Array, "L N N"], Float[Array, "L-1 N N"]]:
     r"""$g^{(\ell-1)}$ and $K^{(\ell)}$ for $\ell = 1..L$, and $\chi_\perp^{(\ell)}$ for $\ell < L$."""
-    zero, one = jnp.zeros((), K1.dtype), jnp.ones((), K1.dtype)
 
     def layer(K: Array, of_layer: LayerParameters) -> tuple[Array, tuple[Array, Array, Array]]:
-        g = kernel_map(activation, K, zero, one, value_rule)
+        g = gram(activation, K, rule)
         new = of_layer.C_b + of_layer.C_W * g
-        return new, (g, new, of_layer.C_W * slope_average(activation, K, slope_rule))
+        return new, (g, new, of_layer.C_W * gram(activation, K, rule, slopes=True))
 
     overlap, K, chi = jax.lax.scan(layer, K1, parameters)[1]
     return jnp.concatenate([overlap1[None], overlap]), jnp.concatenate([K1[None], K]), chi

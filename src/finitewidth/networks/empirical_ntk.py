@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from .._errors import ArgumentError, BlowUpError, DomainError, ShapeError, UnknownNameError
 from .._precision import to_numpy
 from .._validation import as_count, is_concrete
-from .ntk_factors import Factors, factors, numbers_held, products
+from .ntk_factors import Factors, factors, numbers_held, own_kernel, products
 
 Outputs = Literal["full", "diagonal", "trace"]
 
@@ -58,7 +58,7 @@ def empirical_ntk(
         raise ShapeError("x2", f"samples of shape {second.shape[1:]}", f"{first.shape[1:]}, as in `x1`")
     of_leaves = _as_rates(rates, params)
     chosen = None if batch_size is None else as_count(batch_size, "batch_size")
-    width, once, each = _sizes(f, jax.tree.map(_shape, params), _shape(first[0]), tuple(map(_shape, of_leaves)))
+    width, once, each = _sizes(f, jax.tree.map(_shape, params), _shape(first, 1), tuple(map(_shape, of_leaves)))
     _check_separate(f, params, first)
 
     item = max(leaf.dtype.itemsize for leaf in jax.tree.leaves(params))
@@ -68,7 +68,9 @@ def empirical_ntk(
     task = _Task(f, params, of_leaves, outputs, samples, rows)
     result = to_numpy(_kernel(task, first, None if x2 is None else second, width or 1))
     if is_concrete(result) and not np.isfinite(result).all():
-        raise BlowUpError("The tangent kernel is not finite: derivatives of `f` overflow, or are NaN, at these parameters.")
+        raise BlowUpError(
+            "The tangent kernel is not finite: derivatives of `f` overflow, or are NaN, at these parameters."
+        )
     return result if width is not None else result.reshape(result.shape[:2])
 
 
@@ -83,15 +85,25 @@ class _Task(NamedTuple):
     """Outputs in a block."""
 
     def factors(self, x: Array, block: "_Block") -> Factors:
-        """The derivatives of a block; a last one that is not full is filled up, so that one program serves all."""
-        size = min(self.samples, len(x))
-        index = np.minimum(block.samples.start + np.arange(size), len(x) - 1)
-        chosen = x if size == len(x) else x[index]
-        return factors(self.f, self.params, self.rates, chosen, np.arange(block.rows.start, block.rows.stop))
+        """The derivatives of a block."""
+        return factors(self.f, self.params, self.rates, self._filled(x, block), _numbers(block.rows))
 
-    def products(self, first: Factors, second: Factors, left: "_Block", right: "_Block") -> Array:
-        """The kernel between two blocks, without what filled them up, samples first."""
-        found = products(first, None if second is first else second, self.rates, self.outputs)
+    def with_itself(self, x: Array, block: "_Block") -> Array:
+        """The kernel of a block with itself, samples first."""
+        filled = self._filled(x, block)
+        found = own_kernel(self.f, self.params, self.rates, filled, _numbers(block.rows), self.outputs)
+        return self._trimmed(found, block, block)
+
+    def between(self, first: Factors, second: Factors, left: "_Block", right: "_Block") -> Array:
+        """The kernel between two blocks, samples first."""
+        return self._trimmed(products(first, second, self.rates, self.outputs), left, right)
+
+    def _filled(self, x: Array, block: "_Block") -> Array:
+        """A block's samples; a last one that is not full is filled up, so that one compiled program serves all."""
+        size = _length(_slices(len(x), self.samples)[0])
+        return x if size == len(x) else x[np.minimum(block.samples.start + np.arange(size), len(x) - 1)]
+
+    def _trimmed(self, found: Array, left: "_Block", right: "_Block") -> Array:
         found = found.transpose(0, 2, 1, 3) if self.outputs == "full" else found
         return found[: _length(left.samples), : _length(right.samples)]
 
@@ -112,8 +124,10 @@ def _kernel(task: _Task, x1: Array, x2: Array | None, width: int) -> Any:
         for x in (x1, others)
     )
     if len(lefts) == len(rights) == 1:
-        first = task.factors(x1, lefts[0])
-        return task.products(first, first if x2 is None else task.factors(others, rights[0]), lefts[0], rights[0])
+        left, right = lefts[0], rights[0]
+        if x2 is None:
+            return task.with_itself(x1, left)
+        return task.between(task.factors(x1, left), task.factors(others, right), left, right)
     shapes = {"full": (width, width), "diagonal": (width,), "trace": ()}
     result = None
     for left in lefts:
@@ -122,7 +136,9 @@ def _kernel(task: _Task, x1: Array, x2: Array | None, width: int) -> Any:
             if (task.outputs != "full" and left.rows != right.rows) or (x2 is None and right.is_before(left)):
                 continue
             same = x2 is None and left == right
-            found = task.products(first, first if same else task.factors(others, right), left, right)
+            found = (
+                task.with_itself(x1, left) if same else task.between(first, task.factors(others, right), left, right)
+            )
             if result is None:
                 zeros = np.zeros if is_concrete(found) else jnp.zeros
                 result = zeros((len(x1), len(others), *shapes[task.outputs]), found.dtype)
@@ -151,8 +167,12 @@ def _length(of: slice) -> int:
     return of.stop - of.start
 
 
-def _shape(array: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(np.shape(array), array.dtype)
+def _numbers(of: slice) -> np.ndarray:
+    return np.arange(of.start, of.stop)
+
+
+def _shape(array: Any, first_axis: int = 0) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(array.shape[first_axis:], array.dtype)
 
 
 def _sizes(f: Any, params: Any, sample: jax.ShapeDtypeStruct, rates: tuple) -> tuple[int | None, int, int]:
@@ -164,7 +184,9 @@ def _sizes(f: Any, params: Any, sample: jax.ShapeDtypeStruct, rates: tuple) -> t
     except TypeError as error:
         if callable(f) and "unhashable" not in str(error):
             raise
-        raise ArgumentError("f", f"{type(f).__name__} ({error})", "a function of (params, x) that can be hashed") from error
+        raise ArgumentError(
+            "f", f"{type(f).__name__} ({error})", "a function of (params, x) that can be hashed"
+        ) from error
 
 
 @functools.lru_cache(maxsize=64)
@@ -177,7 +199,9 @@ def _cached_sizes(f: Any, structure: Any, leaves: tuple, sample: Any, rates: tup
             out = jax.eval_shape(f, params, inputs)
         except Exception as error:
             raise ArgumentError(
-                "f", f"a function that fails on inputs of shape {inputs.shape} ({type(error).__name__}: {error})", _WANTED
+                "f",
+                f"a function that fails on inputs of shape {inputs.shape} ({type(error).__name__}: {error})",
+                _WANTED,
             ) from error
         if not isinstance(out, jax.ShapeDtypeStruct) or out.ndim not in (1, 2) or out.shape[0] != count:
             raise ShapeError("f", f"outputs {getattr(out, 'shape', out)} for inputs {inputs.shape}", _WANTED)
@@ -195,13 +219,13 @@ _WANTED = "a function of (params, x) from inputs (N, ...) to outputs (N, k) or (
 
 
 def _check_separate(f: Any, params: Any, x: Array) -> None:
-    if len(x) > 1 and all(map(is_concrete, (x, *jax.tree.leaves(params)))) and not bool(_is_separate(f, params, x[:2])):
+    if len(x) > 1 and all(map(is_concrete, (x, *jax.tree.leaves(params)))) and not bool(_is_separate(f, params, x)):
         raise ArgumentError("f", "outputs of a sample that depend on the samples beside it", _WANTED)
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _is_separate(f: Any, params: Any, x: Array) -> Array:
-    together, alone = f(params, x), f(params, x[:1])
+    together, alone = f(params, x[:2]), f(params, x[:1])
     finite = jnp.isfinite(alone).all()  # what is not finite is reported as such later
     tolerance = jnp.sqrt(jnp.finfo(alone.dtype).eps) * jnp.abs(together).max()
     return (jnp.abs(together[:1] - alone).max() <= tolerance) | ~finite
@@ -235,8 +259,12 @@ def _as_rates(rates: Any, params: Any) -> list[Array]:
     if given != structure:
         raise ShapeError("rates", f"the structure {given}", f"that of `params`, {structure}")
     for rate, leaf in zip(found, leaves, strict=True):
-        if np.ndim(rate) and np.broadcast_shapes(np.shape(rate), leaf.shape) != leaf.shape:
-            raise ShapeError("rates", f"an array of shape {np.shape(rate)}", f"a number or an array of shape {leaf.shape}")
+        shape = np.shape(rate)
+        fits = len(shape) <= leaf.ndim and all(
+            n in (1, m) for n, m in zip(reversed(shape), reversed(leaf.shape), strict=False)
+        )
+        if not fits:
+            raise ShapeError("rates", f"an array of shape {shape}", f"a number or an array of shape {leaf.shape}")
         if is_concrete(rate) and not (np.isfinite(rate) & (np.asarray(rate) >= 0)).all():
             raise DomainError("rates", "a negative, infinite or NaN rate", "finite rates >= 0")
     return [jnp.asarray(rate, leaf.dtype) for rate, leaf in zip(found, leaves, strict=True)]

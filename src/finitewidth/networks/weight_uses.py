@@ -170,10 +170,7 @@ def evaluate(
             inputs = [v.val if isinstance(v, Literal) else known[v] for v in equation.invars]
             here = (*path, number)
             inner = _called(equation)
-            if inner is not None:
-                results = run(inner, inputs, here)
-            else:
-                results = _results(closed.jaxpr, equation, inputs)
+            results = run(inner, inputs, here) if inner is not None else _results(closed.jaxpr, equation, inputs)
             if here in product_at:
                 i = product_at[here]
                 operands[i] = inputs[1 - uses[i].side]
@@ -189,7 +186,9 @@ def _results(jaxpr: Jaxpr, equation: JaxprEqn, inputs: Sequence[Array]) -> list[
     """One equation as a program of its own: how its primitive is to be called is jax's own business."""
     variables = {v: value for v, value in zip(equation.invars, inputs, strict=True) if isinstance(v, Var)}
     outputs = [v for v in equation.outvars if not isinstance(v, DropVar)]
-    alone = jaxpr.replace(constvars=[], invars=list(variables), outvars=outputs, eqns=[equation], effects=equation.effects)
+    alone = jaxpr.replace(
+        constvars=[], invars=list(variables), outvars=outputs, eqns=[equation], effects=equation.effects
+    )
     found = dict(zip(outputs, jaxpr_as_fun(ClosedJaxpr(alone, ()))(*variables.values()), strict=True))
     return [found.get(v) for v in equation.outvars]
 

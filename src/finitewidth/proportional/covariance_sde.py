@@ -68,7 +68,7 @@ def covariance_sde(
     pieces = []
     for start in range(0, paths, chunk):
         indices = start + jnp.arange(chunk)
-        run = _run(scheme, block, begin.factor, step, radius, key, indices, saved, steps // saved)
+        run = _run(scheme, block, begin.factor, step, radius, key, indices, steps // saved, saved)
         pieces.append([np.asarray(piece)[: paths - start] for piece in run])
     V, status, stopped_at = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
     return CovarianceLaw(
@@ -134,7 +134,7 @@ def _saved(save: int | None, steps: int, paths: int, tokens: int) -> int:
     return min(as_count(save, "save"), steps)
 
 
-@partial(jax.jit, static_argnames=("scheme", "saved", "steps_between"))
+@partial(jax.jit, static_argnames=("scheme", "saved"))
 def _run(
     scheme: Scheme,
     block: ShapedBlock,
@@ -143,23 +143,23 @@ def _run(
     radius: Array,
     key: Key[Array, ""],
     indices: Int[Array, " paths"],
+    steps_between: Int[Array, ""],
     saved: int,
-    steps_between: int,
 ) -> tuple[Float[Array, "paths times m m"], Int[Array, " paths"], Int[Array, " paths"]]:
     def path(index: Array) -> tuple[Array, Array, Array]:
         own = jax.random.fold_in(key, index)
 
-        def one_step(walker: Walker, number: Array) -> tuple[Walker, None]:
+        def one_step(number: Array, walker: Walker) -> Walker:
             drawn = scheme.draw(block, jax.random.fold_in(own, number), walker.state, step)
-            return guarded_step(scheme, block, walker, drawn, step, radius, number), None
+            return guarded_step(scheme, block, walker, drawn, step, radius, number)
 
-        def interval(walker: Walker, numbers: Array) -> tuple[Walker, Array]:
-            walker, _ = lax.scan(one_step, walker, numbers)
-            return walker, observed(scheme, block, walker, step)
+        def interval(walker: Walker, number: Array) -> tuple[Walker, Array]:
+            # The number of steps is an ordinary value: one compiled program serves every step size.
+            walker = lax.fori_loop(number * steps_between, (number + 1) * steps_between, one_step, walker)
+            return walker, observed(scheme, block, walker, step, radius)
 
         first = start_walker(scheme, block, factor, step)
-        numbers = jnp.arange(saved * steps_between).reshape(saved, steps_between)
-        walker, V = lax.scan(interval, first, numbers)
+        walker, V = lax.scan(interval, first, jnp.arange(saved))
         return jnp.concatenate([first.state.V[None], V]), walker.status, walker.stopped_at
 
     return jax.vmap(path)(indices)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special, stats
+from scipy import special
 
 from .._errors import ArgumentError, DomainError
 from .._validation import as_count, as_number
@@ -58,6 +58,8 @@ class ScalarSmooth:
         It exists only for $b < -1$: for $-1 \le b \le 0$ the norm does not explode but vanishes."""
         if not self.b < -1:
             raise DomainError("b", self.b, "b < -1: otherwise the norm vanishes or explodes, and no law is stationary")
+        from scipy import stats  # half a second to load
+
         return stats.gamma(-self.b - 1, scale=-1 / self.b)
 
     def mean_inverse(self, x0: float, t: float) -> float:

@@ -29,13 +29,11 @@ def guarded_step(
     """One step of a path that is still running; a path that explodes is frozen at the radius, never NaN."""
     old = walker.state
     new = scheme.advance(block, old, drawn, step)
-    norm = jnp.linalg.norm(new.V)
-    finite = jnp.isfinite(norm)
-    outside = ~finite | (norm >= radius)
+    finite = jnp.isfinite(new.V).all()
+    outside = ~(jnp.linalg.norm(new.V) < radius)  # NaN is outside too
     indefinite = jnp.asarray(False) if scheme.stays_positive else ~outside & left_the_cone(new.V)
     # On the way out the direction is that of the last finite covariance, the norm that of the sphere it crossed.
-    last = jnp.where(finite, new.V, old.V)
-    stopped = last * (radius / jnp.linalg.norm(last))
+    stopped = _within(jnp.where(finite, new.V, old.V), radius, at_least=radius)
     ended = walker.status != PathStatus.RUNNING
     V = jnp.where(ended | indefinite, old.V, jnp.where(outside, stopped, new.V))
     factor = jnp.where(ended | indefinite | outside, old.factor, new.factor)
@@ -47,10 +45,22 @@ def guarded_step(
     )
 
 
-def observed(scheme: Scheme, block: ShapedBlock, walker: Walker, step: Array) -> Float[Array, "m m"]:
-    """The covariance of a path where it is, or where it ended."""
+def observed(scheme: Scheme, block: ShapedBlock, walker: Walker, step: Array, radius: Array) -> Float[Array, "m m"]:
+    """The covariance of a path where it is, or where it ended; within the radius."""
     running = walker.status == PathStatus.RUNNING
-    return jnp.where(running, scheme.observed(block, walker.state, step), walker.state.V)
+    return jnp.where(running, _within(scheme.observed(block, walker.state, step), radius), walker.state.V)
+
+
+def _within(V: Float[Array, "m m"], radius: Array, at_least: Array | float = 0.0) -> Float[Array, "m m"]:
+    """`V` scaled to the nearest norm between `at_least` and `radius`; the largest entry is taken out, lest squares overflow."""
+    largest = jnp.max(jnp.abs(V))
+    size = jnp.linalg.norm(V / jnp.where(largest > 0, largest, 1.0))
+    norm = size * largest
+    inside = (norm >= at_least) & (norm <= radius)
+    target = jnp.clip(norm, at_least, radius)
+    return jnp.where(
+        inside | (largest == 0), V, V / jnp.where(largest > 0, largest, 1.0) * (target / jnp.maximum(size, 1.0))
+    )
 
 
 def left_the_cone(V: Float[Array, "m m"]) -> Array:

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from .._errors import ArgumentError
 from .._precision import in_float64
@@ -27,7 +27,7 @@ from .covariance_sde import default_steps, starting_point
 from .integrators import as_scheme
 from .kernel_wishart_step import KernelWishartStep
 from .scheme import Scheme
-from .walker import guarded_step, observed, start_walker
+from .walker import Walker, guarded_step, observed, start_walker
 
 Statistic = Callable[[Float[Array, "m m"]], Float[Array, " k"]]
 
@@ -106,9 +106,10 @@ def step_advice(
     step = start.time / steps
     scheme.check(block, len(start.V0), 2 * step)
     paths = as_count(paths, "paths", at_least=2)
+    tolerance = as_number(tolerance, "tolerance", low=np.finfo(float).tiny)
     statistic = statistic or NormsAndCorrelations(float(np.trace(start.V0)) / len(start.V0) or 1.0)
     key = jax.random.key(as_count(seed, "seed", at_least=0))
-    pairs = np.asarray(_pairs_of_paths(scheme, statistic, block, start.factor, step, radius, key, paths, steps // 2))
+    pairs = np.asarray(_pairs_of_paths(scheme, statistic, block, start.factor, step, radius, key, steps // 2, paths))
     difference = pairs[:, 0] - pairs[:, 1]
     root = math.sqrt(paths)
     return StepAdvice(
@@ -117,11 +118,11 @@ def step_advice(
         standard_error=pairs[:, 0].std(axis=0, ddof=1) / root,
         weak_error=difference.mean(axis=0),
         weak_error_uncertainty=difference.std(axis=0, ddof=1) / root,
-        tolerance=as_number(tolerance, "tolerance", low=np.finfo(float).tiny),
+        tolerance=tolerance,
     )
 
 
-@partial(jax.jit, static_argnames=("scheme", "statistic", "paths", "coarse_steps"))
+@partial(jax.jit, static_argnames=("scheme", "statistic", "paths"))
 def _pairs_of_paths(
     scheme: Scheme,
     statistic: Statistic,
@@ -130,13 +131,13 @@ def _pairs_of_paths(
     step: Array,
     radius: Array,
     key: Key[Array, ""],
+    coarse_steps: Int[Array, ""],
     paths: int,
-    coarse_steps: int,
 ) -> Float[Array, "paths 2 k"]:
     def pair(index: Array) -> Array:
         own = jax.random.fold_in(key, index)
 
-        def advance(walkers: tuple, number: Array) -> tuple[tuple, None]:
+        def advance(number: Array, walkers: tuple[Walker, Walker]) -> tuple[Walker, Walker]:
             fine, coarse = walkers
             drawn = []
             for half in (0, 1):
@@ -144,11 +145,11 @@ def _pairs_of_paths(
                 drawn.append(scheme.draw(block, noise, fine.state, step))
                 fine = guarded_step(scheme, block, fine, drawn[-1], step, radius, 2 * number + half)
             together = (drawn[0] + drawn[1]) / jnp.sqrt(2.0)
-            return (fine, guarded_step(scheme, block, coarse, together, 2 * step, radius, number)), None
+            return fine, guarded_step(scheme, block, coarse, together, 2 * step, radius, number)
 
-        first = tuple(start_walker(scheme, block, factor, length) for length in (step, 2 * step))
-        (fine, coarse), _ = lax.scan(advance, first, jnp.arange(coarse_steps))
-        ends = observed(scheme, block, fine, step), observed(scheme, block, coarse, 2 * step)
+        first = start_walker(scheme, block, factor, step), start_walker(scheme, block, factor, 2 * step)
+        fine, coarse = lax.fori_loop(0, coarse_steps, advance, first)
+        ends = (observed(scheme, block, fine, step, radius), observed(scheme, block, coarse, 2 * step, radius))
         return jnp.stack([statistic(V) for V in ends])
 
     return jax.vmap(pair)(jnp.arange(paths))

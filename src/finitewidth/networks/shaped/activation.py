@@ -101,7 +101,8 @@ class ShapedReLU(ShapedActivation):
     def drift(self, V: Float[Array, "m m"]) -> Float[Array, "m m"]:
         r"""$b_{\rm ReLU}(V)^{\alpha\beta} = \nu(\rho^{\alpha\beta})\sqrt{V^{\alpha\alpha}V^{\beta\beta}}$ (Shaped Transformer Thm 3.2)."""
         rho, scale = correlation_and_scale(V)
-        return scale * self.nu(rho)
+        itself = jnp.eye(V.shape[-1], dtype=bool)  # kept out of nu, whose second derivative diverges at coincidence
+        return jnp.where(itself, 0.0, scale * self.nu(jnp.where(itself, 0.0, rho)))
 
     def positive_drift(self, V: Float[Array, "m m"]) -> Float[Array, "m m"] | None:
         r"""All of it: $V + b\,dt$ mixes the kernels of $x$ and of $|x|$ with weights $1 - \chi^2dt$ and $\chi^2dt$."""

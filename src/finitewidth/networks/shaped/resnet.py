@@ -3,6 +3,7 @@
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..._errors import DomainError
@@ -52,5 +53,4 @@ class ShapedResNet(ResidualBlock):
     @property
     def largest_step(self) -> Array | float:
         r"""$1/(\gamma^2\chi^2)$."""
-        rate = self.gamma**2 * self.activation.chi_squared
-        return 1 / rate if self.activation.chi_squared else float("inf")
+        return self.activation.largest_step / jnp.square(self.gamma)

@@ -8,12 +8,17 @@ from jaxtyping import Array, Float
 def covariance_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
     r"""A matrix $R$ with $RR^{\mathsf T} = K$ for any positive semi-definite $K$, singular ones included.
 
-    Cholesky; where that fails, Cholesky with pivoting. Under `vmap` the second runs only if it is needed by some member of
-    the batch, because a loop of no turns is skipped.
+    Cholesky; where that breaks down or meets a pivot that is all rounding, Cholesky with pivoting. Under `vmap` the second
+    runs only if some member of the batch needs it, because a loop of no turns is skipped.
     """
     root = jnp.linalg.cholesky(K, symmetrize_input=False)
-    failed = ~jnp.isfinite(root).all()
-    return lax.fori_loop(0, failed.astype(int), lambda _, __: pivoted_root(K), jnp.where(failed, 0.0, root))
+    sound = (jnp.diagonal(root) ** 2 > _rounding(K) * jnp.diagonal(K)).all()  # false if NaN
+    return lax.fori_loop(0, (~sound).astype(int), lambda _, __: pivoted_root(K), jnp.where(sound, root, 0.0))
+
+
+def _rounding(K: Float[Array, "N N"]) -> float:
+    """What rounding leaves of a pivot that is zero, relative to the variance it was."""
+    return 4 * len(K) * float(jnp.finfo(K.dtype).eps)
 
 
 def pivoted_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
@@ -24,7 +29,7 @@ def pivoted_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
     """
     scale = jnp.sqrt(jnp.maximum(jnp.diagonal(K), 0))
     inverse = jnp.where(scale > 0, 1 / jnp.where(scale > 0, scale, 1), 0)
-    rounding = 4 * len(K) * jnp.finfo(K.dtype).eps
+    rounding = _rounding(K)
 
     def eliminate(rest: Array, _: None) -> tuple[Array, Array]:
         pivots = jnp.diagonal(rest)
