@@ -26,6 +26,10 @@ def random_covariance(m, rank, seed=0):
     return X @ X.T / rank
 
 
+DUPLICATED = random_covariance(3, 3)[np.ix_([0, 0, 1, 2], [0, 0, 1, 2])]
+FEW = {"paths": 5, "steps": 20, "save": 5}  # one shape: compiled code is shared
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("block", "mean", "square"), [(LINEAR, None, 0.478), (RELU, 0.501, 0.467)])
 def test_correlations_of_mlps(block, mean, square):
@@ -100,11 +104,9 @@ def test_explosions_are_counted():
 
 def test_attention_can_explode():
     """Huge tokens: the cubic drift leaves any radius at once, and every path says so."""
-    law = covariance_sde(
-        ShapedAttention(0.3), 100 * (0.8 * np.eye(4) + 0.2), 0.5, paths=50, steps=50, save=5, radius=1e4
-    )
+    law = covariance_sde(ShapedAttention(0.3), 100 * DUPLICATED, 0.5, radius=1e4, **FEW)
     assert np.isfinite(law.V).all()
-    assert law.stopped_fraction > 0.5
+    assert law.counts["stopped"] >= 3
     assert (np.linalg.norm(law.V, axis=(2, 3)) <= 1e4 * (1 + 1e-12)).all()
 
 
@@ -124,23 +126,21 @@ def test_no_path_leaves_the_cone(block, rank):
     assert law.counts["left the cone"] == 0
 
 
-@pytest.mark.parametrize("rank", [1, 2])
-def test_rank_of_linear_networks_is_kept(rank):
+def test_rank_of_linear_networks_is_kept():
     """Congruences keep the rank; the activation's kernel raises it."""
-    V0 = random_covariance(4, rank)
-    kept = np.linalg.eigvalsh(covariance_sde(LINEAR, V0, 0.2, paths=5, steps=4, save=1).final)
-    assert (kept[:, 4 - rank] > 1e-3).all()
-    np.testing.assert_allclose(kept[:, : 4 - rank], 0.0, atol=1e-14)
-    raised = np.linalg.eigvalsh(covariance_sde(RELU, V0, 0.2, paths=5, steps=4, save=1).final)
-    assert (raised[:, 2] > 1e-4).all()
+    V0 = random_covariance(4, 2)
+    kept = np.linalg.eigvalsh(covariance_sde(LINEAR, V0, 0.2, **FEW).final)
+    assert (kept[:, 2] > 1e-3).all()
+    np.testing.assert_allclose(kept[:, :2], 0.0, atol=1e-14)
+    raised = np.linalg.eigvalsh(covariance_sde(RELU, V0, 0.2, **FEW).final)
+    assert (raised[:, 0] > 1e-6).all()
 
 
 @pytest.mark.parametrize("block", [RELU, ShapedAttention(0.5)], ids=["relu", "attention"])
 def test_duplicated_inputs_stay_duplicated(block):
     """Two identical tokens have identical rows at every depth."""
-    V0 = random_covariance(3, 3)[np.ix_([0, 0, 1, 2], [0, 0, 1, 2])]
-    V = covariance_sde(block, V0, 0.3, paths=5, steps=20, save=5).V
-    np.testing.assert_allclose(V[..., 0, :], V[..., 1, :], rtol=1e-9, atol=1e-9)
+    V = covariance_sde(block, DUPLICATED, 0.3, **FEW).V
+    np.testing.assert_allclose(V[..., 0, :], V[..., 1, :], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -166,13 +166,13 @@ def test_kernel_wishart():
 
 def test_paths_do_not_depend_on_their_number(monkeypatch):
     """Path i of a seed is the same whatever the number of paths and the size of chunks; another seed differs."""
-    many = covariance_sde(TRANSFORMER, 0.8 * np.eye(3) + 0.2, 0.1, paths=7, steps=4, save=2)
+    V0 = random_covariance(4, 2)
+    together = covariance_sde(LINEAR, V0, 0.2, **FEW)
+    other = covariance_sde(LINEAR, V0, 0.2, seed=1, **FEW)
+    assert np.abs(other.final - together.final).min() > 0
     module = sys.modules["finitewidth.proportional.covariance_sde"]  # the function of the same name hides it
-    monkeypatch.setattr(module, "_CHUNK_BYTES", 8 * 9 * (2 + 16) * 3)
-    chunked = covariance_sde(TRANSFORMER, 0.8 * np.eye(3) + 0.2, 0.1, paths=7, steps=4, save=2)
-    np.testing.assert_allclose(many.V, chunked.V, rtol=1e-12)
-    other = covariance_sde(TRANSFORMER, 0.8 * np.eye(3) + 0.2, 0.1, paths=7, steps=4, save=2, seed=1)
-    assert np.abs(other.final - many.final).min() > 0
+    monkeypatch.setattr(module, "_CHUNK_BYTES", 8 * 16 * (5 + 16) * 3)
+    np.testing.assert_allclose(covariance_sde(LINEAR, V0, 0.2, **FEW).V, together.V, rtol=1e-12, atol=1e-15)
 
 
 def test_defaults():
@@ -180,10 +180,15 @@ def test_defaults():
     law = covariance_sde(LINEAR, PAIR, 0.6, paths=3)
     assert (law.steps, len(law.times)) == (100, 51)
     assert default_steps(ShapedMLP(shaped_relu(20, -20)), PAIR, 1.0) >= 400  # chi^2 dt <= 1
-    frozen = covariance_sde(ShapedResNet(0.0), PAIR, 1.0, paths=2, save=1)
-    np.testing.assert_allclose(frozen.final, np.stack([PAIR, PAIR]), rtol=1e-12)
 
 
+def test_no_branch_no_motion():
+    """gamma = 0: the covariance stays where it is."""
+    frozen = covariance_sde(ShapedResNet(0.0), PAIR, 1.0, paths=4000, steps=20, save=4)
+    np.testing.assert_allclose(frozen.final, np.broadcast_to(PAIR, (4000, 2, 2)), rtol=1e-12)
+
+
+@pytest.mark.slow
 def test_drift_alone():
     """With p = 1/4 there is no noise, and every path is the ODE of lecture 17: rho = 0.66790 at T = 2."""
     law = covariance_sde(ShapedMLP(shaped_relu(1, -1, exponent=0.25)), PAIR, 2.0, paths=2, steps=200, save=1)

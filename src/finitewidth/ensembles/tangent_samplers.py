@@ -5,6 +5,7 @@ and $n = n_\ell$, layer $\ell+1$ has exactly, at any width,
 
 $$E[\widehat H_{ii;12}] = \lambda_b + \frac{\lambda_W}n\sum_j\sigma_{j;1}\sigma_{j;2} + \frac{C_W}n\sum_jM_{jj;12},\qquad
   F_{1324} = \frac{C_W^2}n\sum_{jk}E[\sigma_{j;1}M_{jk;34}\,\sigma_{k;2}]\ \text{PDLT (8.69)},$$
+
 $$B_{1324} = \frac{C_W^2}n\sum_{jk}E[M_{jk;12}M_{jk;34}]\ \text{PDLT (8.83)},$$
 
 while $V$, $D$ and $A$ are $n$ times the covariances of metric and mean kernel, PDLT (4.76), PDLT (8.68), PDLT (8.90).
