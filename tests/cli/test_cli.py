@@ -275,7 +275,6 @@ def test_report_on_a_transformer(run):
         (("sde", *TOKENS, "--tau0", "0"), "tau0"),
         (("sde", *TOKENS, "--correlation", "-2"), "correlation"),
         (("sde", "--depth-to-width", "0"), "depth_to_width"),
-        (("report", "--transformer", "--html", "page.html"), "--html"),
         (("report", "--transformer", "--heads", "7"), "heads"),
     ],
 )

@@ -76,6 +76,7 @@ def test_paths_stay_inside():
         assert (rho[:, -1] > -1).all()
 
 
+@pytest.mark.slow
 def test_steps_do_not_matter():
     """Weak order two: five steps of 0.2 give the means of forty."""
     block = ShapedMLP(shaped_relu(1, -1))

@@ -31,6 +31,13 @@ def test_everything_is_there(report):
     assert "← recommended" in text
 
 
+def test_the_page_is_whole(report):
+    """Two drawings, three tables, nothing to fetch."""
+    page = report.to_html()
+    assert (page.count("<svg"), page.count("<table")) == (2, 3)
+    assert "http" not in page.split("<body>")[1]
+
+
 def test_risk_grows_with_gamma(report):
     """Tokens diffuse at a speed of gamma squared."""
     explosion = [fate["explosion"] + fate["vanishing"] for fate in report.data["advice"][0]["fates"]]

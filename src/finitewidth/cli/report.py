@@ -7,8 +7,7 @@ from .options import add_hyperparameters, add_inputs, add_shaping, add_tokens, n
 from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
 
 if TYPE_CHECKING:
-    from ..report import Report
-    from ..report.transformer_report import TransformerReport
+    from ..report import Report, TransformerReport
 
 _ABOUT = "Report on a network: criticality, kernel and fluctuations by depth, over a quick simulation"
 _MORE = """\
@@ -41,9 +40,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     add_inputs(command, "two generic ones")
     command.add_argument("--networks", type=int, metavar="M", help="to simulate; default: what a few seconds allow")
     command.add_argument("--seed", type=int, default=0, metavar="S", help="of the simulation; default: 0")
-    command.add_argument(
-        "--html", metavar="FILE", help="write a self-contained page with plots (not for --transformer)"
-    )
+    command.add_argument("--html", metavar="FILE", help="write a self-contained page with plots")
     add_json(command)
     group = command.add_argument_group("a shaped Transformer instead of an MLP")
     group.add_argument("--transformer", action="store_true", help="report on a Transformer; --depth counts blocks")
@@ -55,9 +52,18 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
 def run(args: argparse.Namespace) -> None:
     """Make the report and show it."""
     check_writable(html=args.html, json=args.json)
-    if args.transformer:
-        _show(_transformer(args), args)
-        return
+    result = _transformer(args) if args.transformer else _mlp(args)
+    if args.json != STANDARD_OUTPUT:
+        from rich.console import Console
+
+        Console().print(result)
+    if args.html is not None:
+        write(args.html, result.to_html())
+    if args.json is not None:
+        write(args.json, result.to_json())
+
+
+def _mlp(args: argparse.Namespace) -> "Report":
     from .._validation import as_count
     from ..report import report
 
@@ -65,27 +71,12 @@ def run(args: argparse.Namespace) -> None:
     x = None if args.inputs is None else read_inputs(args.inputs)
     features = args.input_width if args.input_width is not None else (64 if x is None else x.shape[-1])
     net = network(args.activation, (features, *[width] * (depth - 1), 1), args.C_b, args.C_W)
-    result = report(net, x, networks=args.networks, seed=args.seed)
-    _show(result, args)
-    if args.html is not None:
-        write(args.html, result.to_html())
+    return report(net, x, networks=args.networks, seed=args.seed)
 
 
 def _transformer(args: argparse.Namespace) -> "TransformerReport":
-    from .._errors import ArgumentError
-    from ..report.transformer_report import TransformerConfig, transformer_report
+    from ..report import TransformerConfig, transformer_report
 
-    if args.html is not None:
-        raise ArgumentError("--html", repr(args.html), "a report on an MLP; for a Transformer use --json")
     names = ("tokens", "width", "depth", "heads", "gamma", "tau0", "mask", "correlation")
     config = TransformerConfig(**{name: getattr(args, name) for name in names})
     return transformer_report(config, networks=args.networks, seed=args.seed)
-
-
-def _show(result: "Report | TransformerReport", args: argparse.Namespace) -> None:
-    if args.json != STANDARD_OUTPUT:
-        from rich.console import Console
-
-        Console().print(result)
-    if args.json is not None:
-        write(args.json, result.to_json())

@@ -11,10 +11,10 @@ from .simulation import simulate_mlp
 
 
 @overload
-def simulate(network: MLP, *args: Any, **settings: Any) -> MeasuredFlow: ...
+def simulate(net: MLP, *args: Any, **settings: Any) -> MeasuredFlow: ...
 @overload
-def simulate(network: ShapedBlock | FiniteBlock, *args: Any, **settings: Any) -> CovarianceLaw: ...
-def simulate(network: MLP | ShapedBlock | FiniteBlock, *args: Any, **settings: Any) -> MeasuredFlow | CovarianceLaw:
+def simulate(net: ShapedBlock | FiniteBlock, *args: Any, **settings: Any) -> CovarianceLaw: ...
+def simulate(net: MLP | ShapedBlock | FiniteBlock, *args: Any, **settings: Any) -> MeasuredFlow | CovarianceLaw:
     """Real networks, many of them, and what they show.
 
     - `simulate(net, x, networks=10_000, seed=0, method=None, through="vertex", ...)` for an `MLP`: the fields of `flow`, each
@@ -22,8 +22,8 @@ def simulate(network: MLP | ShapedBlock | FiniteBlock, *args: Any, **settings: A
     - `simulate(block, V0, width, depth, networks=4096, seed=0, method="chain", ...)` for a block of a network as deep as wide: the
       fields of `covariance_sde`; see [`simulate_block`][finitewidth.ensembles.shaped.simulation.simulate_block].
     """
-    if isinstance(network, MLP):
-        return simulate_mlp(network, *args, **settings)
-    if isinstance(network, ShapedBlock | FiniteBlock):
-        return simulate_block(network, *args, **settings)
-    raise ArgumentError("network", type(network).__name__, "an MLP or a block such as ShapedAttention")
+    if isinstance(net, MLP):
+        return simulate_mlp(net, *args, **settings)
+    if isinstance(net, ShapedBlock | FiniteBlock):
+        return simulate_block(net, *args, **settings)
+    raise ArgumentError("net", type(net).__name__, "an MLP or a block such as ShapedAttention")

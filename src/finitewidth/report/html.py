@@ -41,14 +41,16 @@ def page(report: "Report") -> str:
         "by_depth": _by_depth(data["layers"]),
         "training": _training(data),
         "farthest": _farthest(report),
-        "flow": _svg("flow", lambda axes: flow_by_depth(report.theory, report.measured, axes, nu=nu)),
-        "deviations": _svg("deviations", lambda axes: comparison(report.comparison, axes)),
+        "flow": svg("flow", lambda axes: flow_by_depth(report.theory, report.measured, axes, nu=nu)),
+        "deviations": svg("deviations", lambda axes: comparison(report.comparison, axes)),
     }
-    template = Template(files("finitewidth.report").joinpath("page.html").read_text("utf-8"))
-    return template.substitute({name: escape(text) for name, text in content.items()} | parts)
+    folder = files("finitewidth.report")
+    style = folder.joinpath("page.css").read_text("utf-8")
+    template = Template(folder.joinpath("page.html").read_text("utf-8"))
+    return template.substitute({name: escape(text) for name, text in content.items()} | parts | {"style": style})
 
 
-def _svg(name: str, draw: Callable[[Any], object]) -> str:
+def svg(name: str, draw: Callable[[Any], object]) -> str:
     """A drawing with the page's text colour and font."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -66,7 +68,8 @@ def _svg(name: str, draw: Callable[[Any], object]) -> str:
     return re.sub(r' (xmlns(:\w+)?="[^"]*"|width="[^"]*pt"|height="[^"]*pt")', "", drawing, count=4)
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Cells as text, the head set apart."""
     cells = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
@@ -83,7 +86,7 @@ def _points(verdict: dict[str, Any]) -> str:
         )
         for point in verdict["critical_points"]
     ]
-    return _table(("C_b", "C_W", "K*", "kernels near K*", ""), rows) if rows else ""
+    return table(("C_b", "C_W", "K*", "kernels near K*", ""), rows) if rows else ""
 
 
 def _by_depth(layers: dict[str, Any]) -> str:
@@ -105,7 +108,7 @@ def _by_depth(layers: dict[str, Any]) -> str:
         )
         for i, layer in enumerate(layers["layer"])
     ]
-    return _table(("layer", "K", "G = K + G1/n", "measured", "V", "measured", "V/(nK²)"), rows)
+    return table(("layer", "K", "G = K + G1/n", "measured", "V", "measured", "V/(nK²)"), rows)
 
 
 def _training(data: dict[str, Any]) -> str:
@@ -125,8 +128,8 @@ def _training(data: dict[str, Any]) -> str:
         "Tangent kernel of the first input, its variance between networks, what biases and weights of each layer "
         "contribute to that of the output, and their rates under gradient descent with global rate 1."
     )
-    table = f'<div class="scroll">{_table(head, rows)}</div><p class="soft">{escape(caption)}</p>'
-    return f"<h2>Training</h2><p>{escape(part['verdict'])}</p><details><summary>All layers</summary>{table}</details>"
+    layers = f'<div class="scroll">{table(head, rows)}</div><p class="soft">{escape(caption)}</p>'
+    return f"<h2>Training</h2><p>{escape(part['verdict'])}</p><details><summary>All layers</summary>{layers}</details>"
 
 
 def _farthest(report: "Report") -> str:
@@ -140,4 +143,4 @@ def _farthest(report: "Report") -> str:
         )
         for row in report.comparison.farthest(5)
     ]
-    return _table(("entry", "layer", "theory", "measured", "deviation"), rows)
+    return table(("entry", "layer", "theory", "measured", "deviation"), rows)

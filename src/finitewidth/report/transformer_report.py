@@ -72,7 +72,8 @@ class TransformerConfig:
 
 @dataclass(frozen=True, eq=False)
 class TransformerReport:
-    """A report on a shaped Transformer. `data` is all of it in types that JSON knows; print it, or ask for `to_json()`.
+    """A report on a shaped Transformer. `data` is all of it in types that JSON knows; print it, or ask for `to_json()` or
+    `to_html()`.
 
     - `data["config"]`: what it is about. `data["meta"]`: versions, seed, paths.
     - `data["by_depth"]`: quantiles of the mean square norm and of the mean correlation of the tokens.
@@ -89,6 +90,12 @@ class TransformerReport:
     def to_json(self) -> str:
         """The data as JSON."""
         return json.dumps(self.data, indent=2, allow_nan=False)
+
+    def to_html(self) -> str:
+        """A page that needs nothing but itself."""
+        from .transformer_html import page
+
+        return page(self)
 
     def __rich__(self) -> "RenderableType":
         from .transformer_terminal import renderable
