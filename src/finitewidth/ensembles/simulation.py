@@ -16,7 +16,7 @@ from .._precision import in_float64
 from .._validation import as_count, as_inputs
 from ..networks import MLP
 from ..networks.kernel_map import kernel_recursion
-from ..networks.tangent_kernel_map import tangent_kernel_recursion
+from ..networks.tangent_map import tangent_kernel_recursion
 from .checkpoint import Checkpoint, fingerprint
 from .measured import MeasuredFlow, measured_flow, measured_tangent_kernel
 from .progress import ProgressBar

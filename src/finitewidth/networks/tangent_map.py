@@ -8,6 +8,7 @@ import functools
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._errors import DomainError
@@ -45,6 +46,25 @@ def frozen_ntk(net: MLP, x: Any) -> Float[Array, "N N"]:
     return to_numpy(_last_theta(net.activation, layer_parameters(net), K1, net.first_tangent_kernel(K1), rule))
 
 
+def tangent_kernel_recursion(
+    net: MLP, x: Float[Array, "N n_0"], kernels: Float[Array, "L N N"]
+) -> Float[Array, "L N N"]:
+    r"""$\Theta^{(1)}, \dots, \Theta^{(L)}$ for inputs `x` whose infinite-width `kernels` are known, PDLT (8.23), (8.63)."""
+    check_has_tangent_kernel(net.activation)
+    first = net.lambda_b[0] + net.lambda_W[0] * x @ x.T / net.widths[0]
+    rule = gram_rule(net.activation, largest_variance(net, kernels[0]), derivatives=1)
+    return _every_theta(net.activation, layer_parameters(net), first, kernels, rule)
+
+
+def tangent_map(
+    activation: Activation, K: Float[Array, "N N"], theta: Float[Array, "N N"], layer: LayerParameters, rule: PairRule
+) -> tuple[Float[Array, "N N"], Float[Array, "N N"]]:
+    r"""$K'$ and $\Theta'$ of the next layer, PDLT (4.118), (8.63)."""
+    values, slopes = gram(activation, K, rule), gram(activation, K, rule, slopes=True)
+    new_theta = layer.lambda_b + layer.lambda_W * values + layer.C_W * slopes * theta
+    return layer.C_b + layer.C_W * values, new_theta
+
+
 @functools.partial(jax.jit, static_argnums=(0, 4))
 def _last_theta(
     activation: Activation,
@@ -54,9 +74,22 @@ def _last_theta(
     rule: PairRule,
 ) -> Float[Array, "N N"]:
     def layer(kernels: tuple[Array, Array], of_layer: LayerParameters) -> tuple[tuple[Array, Array], None]:
-        K, theta = kernels
-        values, slopes = gram(activation, K, rule), gram(activation, K, rule, slopes=True)
-        new_theta = of_layer.lambda_b + of_layer.lambda_W * values + of_layer.C_W * slopes * theta
-        return (of_layer.C_b + of_layer.C_W * values, new_theta), None
+        return tangent_map(activation, *kernels, of_layer, rule), None
 
     return jax.lax.scan(layer, (K1, theta1), parameters)[0][1]
+
+
+@functools.partial(jax.jit, static_argnums=(0, 4))
+def _every_theta(
+    activation: Activation,
+    parameters: LayerParameters,
+    theta1: Float[Array, "N N"],
+    kernels: Float[Array, "L N N"],
+    rule: PairRule,
+) -> Float[Array, "L N N"]:
+    def layer(theta: Array, xs: tuple[Array, LayerParameters]) -> tuple[Array, Array]:
+        K, of_layer = xs
+        new = tangent_map(activation, K, theta, of_layer, rule)[1]
+        return new, new
+
+    return jnp.concatenate([theta1[None], jax.lax.scan(layer, theta1, (kernels[:-1], parameters))[1]])
