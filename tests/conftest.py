@@ -4,10 +4,21 @@ import sys
 from pathlib import Path
 
 import jax
+import pytest
 
 HERE = Path(__file__).parent
+MAPPED_REGIONS = Path("/proc/self/maps")
+MANY_REGIONS = 20_000  # Linux allows a process 65,530
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_compilation_cache_dir", str(HERE.parent / ".pytest_cache" / "jax"))  # for the next run
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 sys.path.insert(0, str(HERE))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_code_is_forgotten():
+    """Every compiled program maps memory, and thousands of them more regions than a process may have: then it crashes."""
+    yield
+    if MAPPED_REGIONS.exists() and len(MAPPED_REGIONS.read_text().splitlines()) > MANY_REGIONS:
+        jax.clear_caches()

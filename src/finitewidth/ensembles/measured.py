@@ -3,6 +3,7 @@
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -124,8 +125,8 @@ def measured_flow(
     limit = np.asarray(kernels)
     layers, samples = limit.shape[:2]
     pairs = pair_index(samples)
-    G1 = np.zeros((2, layers, len(pairs.a)))
-    V = np.zeros((2, layers, len(pairs.a), len(pairs.a)))
+    G1: Any = np.zeros((2, layers, len(pairs.a)))
+    V: Any = np.zeros((2, layers, len(pairs.a), len(pairs.a)))
     widths = np.asarray([1, *net.hidden_widths])
     if moments is not None:
         G1[:, 1:] = mean_deviation(moments)
@@ -164,8 +165,8 @@ def measured_tangent_kernel(
     A, B, D, F = (np.zeros((2, len(layers), *[samples] * 4)) for _ in "ABDF")
     if tally is not None:
         size = len(pairs.a)
-        joint = np.asarray(covariance(tally.joint))
-        H1[:, known:] = pairs.unpack(np.asarray(mean_deviation(tally.joint))[..., size:])
+        joint = jnp.stack(covariance(tally.joint))
+        H1[:, known:] = pairs.unpack(jnp.stack(mean_deviation(tally.joint))[..., size:])
         A[:, known:] = pairs.unpack_twice(joint[..., size:, size:])
         D[:, known:] = pairs.unpack_twice(joint[..., :size, size:])
         B[:, known:], F[:, known:] = mean_and_error(tally.B), mean_and_error(tally.F)

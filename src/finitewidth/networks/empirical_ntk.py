@@ -254,7 +254,7 @@ def _as_samples(x: Any, argument: str) -> Array:
 def _as_rates(rates: Any, params: Any) -> list[Array]:
     leaves, structure = jax.tree.flatten(params)
     if rates is None:
-        return [np.ones((), leaf.dtype) for leaf in leaves]
+        return [jnp.ones((), leaf.dtype) for leaf in leaves]
     found, given = jax.tree.flatten(rates)
     if given != structure:
         raise ShapeError("rates", f"the structure {given}", f"that of `params`, {structure}")

@@ -57,8 +57,8 @@ def factors(
 
     def of_one(sample: Array) -> Factors:
         def function(nudges: list[Array], others: dict[int, Array]) -> tuple[Array, list[Array]]:
-            arguments = [others.get(i, leaf) for i, leaf in enumerate(leaves)]
-            return evaluate(program, uses, nudges, [*arguments, sample])
+            arguments = dict(enumerate(leaves)) | others
+            return evaluate(program, uses, nudges, [*arguments.values(), sample])
 
         out, pull, operands = jax.vjp(function, zero_nudges(uses), others, has_aux=True)
         by_products, jacobians = jax.vmap(pull)(jnp.eye(out.size, dtype=out.dtype)[rows])

@@ -7,7 +7,7 @@ nudges do to the output. Both are small where the weight is large.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -43,10 +43,10 @@ class WeightUse:
     @property
     def features(self) -> tuple[int, ...]:
         """The axes of the product that are the weight's own; all others count positions."""
-        params, rank = self.equation.params, self.equation.outvars[0].aval.ndim
+        params, rank = self.equation.params, len(_shape(self.equation.outvars[0]))
         if self.equation.primitive.name == "conv_general_dilated":
             return (params["dimension_numbers"].out_spec[1],)
-        own = self.equation.invars[self.side].aval.ndim - len(params["dimension_numbers"][0][self.side])
+        own = len(_shape(self.equation.invars[self.side])) - len(params["dimension_numbers"][0][self.side])
         return tuple(range(rank - own, rank)) if self.side == 1 else tuple(range(own))
 
     def received(self, operand: Array) -> Float[Array, "T d_in"]:
@@ -65,9 +65,9 @@ class WeightUse:
         return product.transpose(*positions, *self.features).reshape(-1, size)
 
     def _patches(self, image: Array) -> Float[Array, "T d_in"]:
-        params, kernel = self.equation.params, self.equation.invars[1].aval
+        params, kernel = self.equation.params, _shape(self.equation.invars[1])
         numbers = params["dimension_numbers"]
-        window = [kernel.shape[axis] for axis in numbers.rhs_spec[2:]]
+        window = [kernel[axis] for axis in numbers.rhs_spec[2:]]
         patches = lax.conv_general_dilated_patches(
             image,
             window,
@@ -89,6 +89,10 @@ def weight_uses(program: ClosedJaxpr, leaves: int) -> tuple[WeightUse, ...]:
     once = {leaf for leaf, count in counts.items() if count == 1} - search.otherwise
     with_bias = (use if use.bias in once else replace(use, bias=None, sum_path=None) for use in search.uses)
     return tuple(use for use in with_bias if use.weight in once)
+
+
+def _shape(atom: Any) -> tuple[int, ...]:
+    return tuple(atom.aval.shape)
 
 
 class _Search:
@@ -119,7 +123,7 @@ class _Search:
                 held[equation.outvars[0]] = found[0]
                 spread[equation.outvars[0]] = equation
             elif name == "add" and len(found) == 1 and equation.invars[side] in spread:
-                self._add_bias(equation, side, found[0], spread[equation.invars[side]], reads, here)
+                self._add_bias(equation, side, found[0], spread[cast(Var, equation.invars[side])], reads, here)
             elif len(found) == 1 and equation.invars[side] not in spread and _is_plain_product(equation, side):
                 self.uses.append(WeightUse(found[0], here, side, equation))
             else:
@@ -132,7 +136,7 @@ class _Search:
         for i, use in enumerate(self.uses):
             if use.path[:-1] == here[:-1] and use.equation.outvars[0] is product and use.bias is None:
                 along_features = tuple(spread.params["broadcast_dimensions"]) == use.features
-                whole = spread.invars[0].aval.shape == tuple(product.aval.shape[axis] for axis in use.features)
+                whole = _shape(spread.invars[0]) == tuple(_shape(product)[axis] for axis in use.features)
                 if along_features and whole and reads[product] == 1:
                     self.uses[i] = replace(use, bias=leaf, sum_path=here)
                     return
@@ -163,7 +167,7 @@ def evaluate(
     nudge_at = {use.sum_path or use.path: i for i, use in enumerate(uses)}
     operands: list[Any] = [None] * len(uses)
 
-    def run(closed: ClosedJaxpr, values: Sequence[Array], path: Path) -> list[Array]:
+    def run(closed: ClosedJaxpr, values: Sequence[Array], path: Path) -> list[Any]:
         known = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
         known |= dict(zip(closed.jaxpr.invars, values, strict=True))
         for number, equation in enumerate(closed.jaxpr.eqns):
@@ -182,7 +186,7 @@ def evaluate(
     return run(program, arguments, ())[0], operands
 
 
-def _results(jaxpr: Jaxpr, equation: JaxprEqn, inputs: Sequence[Array]) -> list[Array]:
+def _results(jaxpr: Jaxpr, equation: JaxprEqn, inputs: Sequence[Array]) -> list[Any]:
     """One equation as a program of its own: how its primitive is to be called is jax's own business."""
     variables = {v: value for v, value in zip(equation.invars, inputs, strict=True) if isinstance(v, Var)}
     outputs = [v for v in equation.outvars if not isinstance(v, DropVar)]
@@ -195,7 +199,8 @@ def _results(jaxpr: Jaxpr, equation: JaxprEqn, inputs: Sequence[Array]) -> list[
 
 def zero_nudges(uses: Sequence[WeightUse]) -> list[Array]:
     """Nothing added to any product."""
-    return [jnp.zeros(use.equation.outvars[0].aval.shape, use.equation.outvars[0].aval.dtype) for use in uses]
+    products: list[Any] = [use.equation.outvars[0].aval for use in uses]
+    return [jnp.zeros(product.shape, product.dtype) for product in products]
 
 
 def one_sample_program(f: Any, params: Any, sample: Array) -> ClosedJaxpr:
