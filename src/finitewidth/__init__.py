@@ -44,6 +44,11 @@ from .ensembles import (
     ntk_samples as ntk_samples,
     simulate as simulate,
 )
+from .ensembles.shaped import (
+    AblatedAttention as AblatedAttention,
+    FiniteStack as FiniteStack,
+    LayerNormTransformer as LayerNormTransformer,
+)
 from .flow import (
     Flow as Flow,
     connected_correlator as connected_correlator,

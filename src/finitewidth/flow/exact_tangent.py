@@ -77,7 +77,7 @@ class ExactTangentFlow(eqx.Module):
         return self._in_units_of_width(self.moments.a)
 
     def _in_units_of_width(self, moment: Float[Array, "L N"]) -> Float[Array, "L N"]:
-        return np.asarray(self.net.widths[:-1], dtype=float)[:, None] * moment
+        return moment * np.asarray(self.net.widths[:-1], dtype=float)[:, None]
 
 
 @in_float64
