@@ -9,9 +9,10 @@ from hypothesis import given, settings, strategies as st
 from scipy import special, stats
 
 from finitewidth.activations import ACTIVATIONS
-from finitewidth.ensembles.chain import covariance_root, metric_chain, rows_per_block
+from finitewidth.ensembles.chain import metric_chain, rows_per_block
+from finitewidth.networks.shaped.root import pivoted_root
 
-root = jax.jit(covariance_root)
+root = jax.jit(pivoted_root)
 
 
 @partial(jax.jit, static_argnames="activation")

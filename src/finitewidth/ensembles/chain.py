@@ -15,6 +15,7 @@ from jax.random import fold_in
 from jaxtyping import Array, Float, Int, Key
 
 from ..activations import Activation
+from ..networks.shaped.root import pivoted_root
 from .normals import standard_normals
 
 # Up to this many samples XLA's fused loops beat its batched matrix products.
@@ -53,7 +54,7 @@ def metric_chain(
 
     def layer(metric: Array, xs: tuple[Array, ...]) -> tuple[Array, Array]:
         width, blocks, first_block, C_b, C_W = xs
-        root = covariance_root(metric)
+        root = pivoted_root(metric)
 
         def add_neurons(i: Array, total: Array) -> Array:
             u = standard_normals(fold_in(key, first_block + i), (samples, block), first.dtype)
@@ -66,28 +67,6 @@ def metric_chain(
         return metric, metric
 
     return lax.scan(layer, first, (hidden_widths, blocks, first_blocks, C_b, C_W))[1]
-
-
-def covariance_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
-    r"""A matrix $R$ with $RR^{\mathsf T} = K$ for any positive semi-definite $K$, singular ones included.
-
-    Cholesky with pivoting on the correlation matrix. It stops when all that is left is rounding; without
-    pivoting a direction dropped as rounding could still be correlated with larger ones to come.
-    """
-    scale = jnp.sqrt(jnp.diagonal(K))
-    inverse = jnp.where(scale > 0, 1 / jnp.where(scale > 0, scale, 1), 0)
-    rounding = 4 * len(K) * jnp.finfo(K.dtype).eps
-
-    def eliminate(rest: Array, _: None) -> tuple[Array, Array]:
-        pivots = jnp.diagonal(rest)
-        largest = jnp.argmax(pivots)
-        pivot = pivots[largest]
-        is_left = pivot > rounding
-        column = jnp.where(is_left, rest[:, largest] / jnp.sqrt(jnp.where(is_left, pivot, 1)), 0)
-        return rest - column[:, None] * column, column
-
-    _, columns = lax.scan(eliminate, K * inverse[:, None] * inverse, length=len(K))
-    return scale[:, None] * columns.T
 
 
 def _product(root: Float[Array, "N N"], u: Float[Array, "N block"]) -> Float[Array, "N block"]:

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Key
 from ..networks import MLP
 from ..networks.pairs import pair_index
 from ..networks.realised_ntk import dressed, next_ntk
-from .chain import covariance_root
+from ..networks.shaped.root import pivoted_root
 from .forward_backward import Backward, Forward, RandomNetwork, Stage, draw, forward, pull_back, through_layers
 from .gaussian_matrix import DenseGaussian, LazyGaussian
 from .normals import standard_normals
@@ -48,7 +48,7 @@ def trunk_and_inputs(net: MLP, x: Float[Array, "N n_0"]) -> tuple[MLP, Float[Arr
     """
     samples, features = x.shape
     if features > samples:
-        x = jnp.sqrt(samples) * covariance_root(x @ x.T / features)
+        x = jnp.sqrt(samples) * pivoted_root(x @ x.T / features)
     last = {name: getattr(net, name)[:-1] for name in ("C_b", "C_W", "lambda_b", "lambda_W")}
     return net.replace(widths=(x.shape[1], *net.hidden_widths), **last), x
 

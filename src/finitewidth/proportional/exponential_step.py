@@ -21,7 +21,7 @@ from .scheme import State, gram
 
 
 class ExponentialStep:
-    """The default: positive at every step; of weak order two for MLPs and ResNets with ReLU, of order one otherwise."""
+    """The default: positive at every step; of weak order one, and exact in the determinant of linear networks."""
 
     stays_positive = True
 
