@@ -18,8 +18,8 @@ from .ntk_factors import Factors, factors, numbers_held, own_kernel, products
 
 Outputs = Literal["full", "diagonal", "trace"]
 
-_MEMORY = 2**28  # bytes for the derivatives of a block, roughly
-_TEMPORARIES = 3  # what a backward pass takes on the way, in units of its result
+_MEMORY = 2**29  # bytes for the derivatives of a block, roughly
+_TEMPORARIES = 2  # what a backward pass takes on the way, in units of its result
 
 
 def empirical_ntk(
@@ -41,7 +41,7 @@ def empirical_ntk(
     - `x1`, `x2`: inputs, one sample along the first axis; `x2` is `x1` unless given.
     - `outputs`: `"full"` for all pairs of outputs, shape (N1, N2, k, k); `"diagonal"` for each with itself, shape (N1, N2, k);
       `"trace"` for the sum of these, shape (N1, N2). Where `f` has outputs (N,), the shape is always (N1, N2).
-    - `batch_size`: samples whose derivatives are held at a time; by default as many as fit some 256 megabytes. If even one
+    - `batch_size`: samples whose derivatives are held at a time; by default as many as fit some 500 megabytes. If even one
       sample's do not, its outputs are taken a few at a time: memory never grows as outputs times parameters times samples.
     - `rates`: relative learning rates $\lambda_\mu$, a pytree like `params` of numbers or arrays; all one by default.
 
