@@ -4,6 +4,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import mpmath
@@ -517,7 +518,7 @@ def test_differentiable_and_mappable():
     base = MLP("linear", (2, 4, 3, 2))
 
     def with_hyperparameters(C_b, C_W):
-        return jax.tree.unflatten(jax.tree.structure(base), [C_b, C_W])
+        return eqx.tree_at(lambda net: (net.C_b, net.C_W), base, (C_b, C_W))
 
     point = jnp.zeros(3), jnp.array([1.0, 0.9, 1.1]), jnp.array([[1.0, 0.3], [0.3, 0.5]])
     gradients = jax.jit(jax.grad(last, argnums=(0, 1, 2)))(*point)
