@@ -9,12 +9,12 @@ proportional to samples squared times depth).
 
 import argparse
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
+from peers import measured_by
 from timing import best, exponent, table, timed
 
 HERE = Path(__file__).parent
@@ -40,14 +40,7 @@ def ours(activation: str, depth: int, samples: int, repeats: int) -> dict:
 
 
 def peer(python: str, activation: str, depth: int, samples: int, repeats: int) -> dict:
-    return _json([python, str(HERE / "neural_tangents_worker.py"), activation, depth, samples, repeats])
-
-
-def _json(command: list) -> dict:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return measured_by([python, str(HERE / "neural_tangents_worker.py"), activation, depth, samples, repeats])
 
 
 def main() -> None:
@@ -68,7 +61,7 @@ def main() -> None:
         for samples in options.samples:
             for depth in options.depths:
                 command = [sys.executable, __file__, "--one", activation, depth, samples, "--repeats", options.repeats]
-                mine = _json(command)
+                mine = measured_by(command)
                 row = {"activation": activation, "N": samples, "L": depth} | mine
                 if options.peer:
                     small = (3, 200) if activation == "tanh" else (depth, samples)

@@ -9,12 +9,12 @@ the peers' in turn. The peers' environment needs `diffrax`, `torchsde` and a CPU
 
 import argparse
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
+from peers import measured_by
 from timing import best, exponent, table
 
 HERE = Path(__file__).parent
@@ -36,13 +36,6 @@ def ours(tokens: int, paths: int, repeats: int) -> dict:
     return {"cpu": cpu, "wall": wall, "median V01": float(np.median(law.final[:, 0, 1]))}
 
 
-def _json(command: list) -> dict:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", help="python of an environment with diffrax and torchsde")
@@ -56,11 +49,11 @@ def main() -> None:
     rows = []
     for tokens in options.tokens:
         many, few = max(256, 16384 // tokens**2), max(16, 8192 // tokens**3)
-        mine = _json([sys.executable, __file__, "--one", tokens, many, "--repeats", options.repeats])
+        mine = measured_by([sys.executable, __file__, "--one", tokens, many, "--repeats", options.repeats])
         row = {"m": tokens, "paths/cpu s": many / mine["cpu"], "median V01": mine["median V01"]}
         for peer in PEERS if options.peer else ():
             worker = [options.peer, HERE / "sde_peers_worker.py", peer, tokens, few, options.repeats]
-            theirs = _json(worker)
+            theirs = measured_by(worker)
             row[f"{peer} paths/cpu s"] = few / theirs["cpu"]
             row[f"ratio to {peer}"] = row["paths/cpu s"] / row[f"{peer} paths/cpu s"]
             row[f"{peer} median V01"] = theirs["median V01"]

@@ -16,6 +16,12 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 sys.path.insert(0, str(HERE))
 
 
+@pytest.fixture(autouse=True)
+def compiled_in_haste(request):
+    """Most tests wait for the compiler, not for what it compiles; Monte Carlo is the other way round."""
+    jax.config.update("jax_disable_most_optimizations", request.node.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def compiled_code_is_forgotten():
     """Every compiled program maps memory, and thousands of them more regions than a process may have: then it crashes."""

@@ -6,12 +6,11 @@ Left, densities after n = 300, d = 100; right, the 95th percentile of its absolu
 import numpy as np
 from matplotlib.lines import Line2D
 from save import panels, save
-from tokens import equal_tokens
 
 from finitewidth.ensembles.shaped import simulate_block
 from finitewidth.figures.law_densities import density
 from finitewidth.figures.style import BLUE, GREEN, GREY, ORANGE
-from finitewidth.networks.shaped import ShapedResNet
+from finitewidth.networks.shaped import ShapedResNet, equal_tokens
 from finitewidth.proportional import covariance_sde
 
 WIDTH, DEPTH, PATHS = 300, 100, 2**13
@@ -24,8 +23,8 @@ gammas = sorted({*colors, 0.1, 0.375, 0.625, 0.75, 0.875})
 for gamma in gammas:
     block = ShapedResNet(gamma)
     laws = {
-        "networks": simulate_block(block, equal_tokens(2), WIDTH, DEPTH, networks=PATHS, save=1),
-        "limit": covariance_sde(block, equal_tokens(2), DEPTH / WIDTH, paths=PATHS, save=1),
+        "networks": simulate_block(block, equal_tokens(2, 0.2), WIDTH, DEPTH, networks=PATHS, save=1),
+        "limit": covariance_sde(block, equal_tokens(2, 0.2), DEPTH / WIDTH, paths=PATHS, save=1),
     }
     for name, law in laws.items():
         rho = law.correlation()[:, -1, 0, 1]

@@ -2,10 +2,9 @@
 
 import numpy as np
 from jaxtyping import Float
-from tokens import equal_tokens
 
 from finitewidth.ensembles.shaped import simulate_block
-from finitewidth.networks.shaped import CovarianceLaw, ShapedAttention
+from finitewidth.networks.shaped import CovarianceLaw, ShapedAttention, equal_tokens
 
 WIDTH = DEPTH = 200
 NETWORKS = 100
@@ -15,7 +14,7 @@ LOW, HIGH = 1e-4, 1e4
 def adversarial(gamma: float, tau0: float = 1.0) -> CovarianceLaw:
     """Networks whose tokens start a hundred times too large (four of them, n_k = 50)."""
     block = ShapedAttention(gamma, tau0, key_width=50)
-    start = equal_tokens(4, square_norm=100.0)
+    start = 100 * equal_tokens(4, 0.2)
     return simulate_block(block, start, WIDTH, DEPTH, networks=NETWORKS, save=DEPTH, radius=1e8)
 
 

@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 from save import panels, save
-from tokens import equal_tokens
 
 from finitewidth import ValidityWarning
 from finitewidth.activations import scale_invariant
@@ -15,7 +14,7 @@ from finitewidth.ensembles.shaped import simulate_block
 from finitewidth.figures.style import BLUE, GREEN, ORANGE
 from finitewidth.flow import flow
 from finitewidth.networks import MLP
-from finitewidth.networks.shaped import ShapedMLP, shaped_relu
+from finitewidth.networks.shaped import ShapedMLP, equal_tokens, shaped_relu
 from finitewidth.proportional import covariance_sde
 
 DEPTH_TO_WIDTH, PATHS = 0.625, 40_000
@@ -23,7 +22,7 @@ DEPTH_TO_WIDTH, PATHS = 0.625, 40_000
 left, right = panels(1, 2, 10.2, 4.0)
 activation = shaped_relu(1.0, -1.0)
 block = ShapedMLP(activation)
-limit = covariance_sde(block, equal_tokens(2), DEPTH_TO_WIDTH, paths=PATHS, steps=125)
+limit = covariance_sde(block, equal_tokens(2, 0.2), DEPTH_TO_WIDTH, paths=PATHS, steps=125)
 
 
 def relative_variance(V: np.ndarray) -> np.ndarray:
@@ -41,13 +40,13 @@ for width, color in ((32, GREEN), (128, BLUE)):
     net = MLP(sigma, (2, *[width] * depth, 1), C_W=1 / sigma.A2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ValidityWarning)  # to show where the expansion fails is the point
-        theory = flow(net, kernel=equal_tokens(2))
+        theory = flow(net, kernel=equal_tokens(2, 0.2))
     times = np.arange(depth + 1) / width
     left.plot(
         times, theory.relative_fluctuation[:, 0], color=color, linewidth=1.0, label=f"expansion in 1/n, n = {width}"
     )
     right.plot(times, theory.G[:, 0, 1], color=color, linewidth=1.0, label=f"expansion in 1/n, n = {width}")
-    law = simulate_block(block, equal_tokens(2), width, depth, networks=PATHS, save=10)
+    law = simulate_block(block, equal_tokens(2, 0.2), width, depth, networks=PATHS, save=10)
     left.plot(law.times, relative_variance(law.V), "o", color=color, markersize=4, label=f"networks, n = {width}")
     right.plot(
         law.times, law.V[:, :, 0, 1].mean(axis=0), "o", color=color, markersize=4, label=f"networks, n = {width}"

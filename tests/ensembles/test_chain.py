@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import special, stats
 
 from finitewidth.activations import ACTIVATIONS
-from finitewidth.ensembles.chain import metric_chain, rows_per_block
+from finitewidth.ensembles.chain import metric_chain
+from finitewidth.ensembles.neurons import rows_per_block
 from finitewidth.networks.shaped.root import pivoted_root
 
 root = jax.jit(pivoted_root)

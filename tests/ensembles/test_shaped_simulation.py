@@ -42,7 +42,7 @@ def test_depth_time_of_weak_shaping():
 def test_saved_depths_and_seeds():
     """Which layers are kept, how many networks are drawn and in which chunks changes nothing; another seed does."""
     every = simulate_block(LINEAR, V0, 16, 120, networks=100, save=120)
-    some = simulate_block(LINEAR, V0, 16, 120, networks=100, save=6, chunk_size=7)
+    some = simulate_block(LINEAR, V0, 16, 120, networks=100, save=6)
     np.testing.assert_array_equal(every.V[:, ::20], some.V)
     np.testing.assert_allclose(every.times[::20], some.times)
     more = simulate_block(LINEAR, V0, 16, 120, networks=128, save=6)
@@ -117,7 +117,6 @@ def test_singular_and_zero_inputs():
         ({"save": 0}, DomainError, "save"),
         ({"radius": 1.0}, DomainError, "radius"),
         ({"radius": np.inf}, DomainError, "radius"),
-        ({"chunk_size": 0}, DomainError, "chunk_size"),
         ({"block": ShapedAttention(0.5, mask=np.eye(3, dtype=bool))}, ShapeError, "mask"),
     ],
 )

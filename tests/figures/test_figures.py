@@ -151,7 +151,7 @@ def test_gallery():
 
 def test_every_picture_of_the_documentation_is_there(request):
     docs = request.config.rootpath / "docs"
-    shared = {"save", "stopping", "tokens"}  # what the scripts have in common
+    shared = {"save", "stopping"}  # what the scripts have in common
     scripts = {path.stem for path in (docs / "figures").glob("*.py")} - shared
     assert {"overview", "pdlt_figure_2_2", "pdlt_figure_5_1", "pdlt_figure_5_2", "pdlt_figure_5_3"} <= scripts
     for name in scripts:

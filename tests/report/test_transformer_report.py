@@ -7,8 +7,8 @@ import pytest
 
 import finitewidth as fw
 from finitewidth.advice.token_fates import Fates, token_fates
-from finitewidth.networks.shaped import CovarianceLaw, PathStatus, ShapedMLP
-from finitewidth.report.transformer_report import TransformerConfig, equal_tokens, transformer_report
+from finitewidth.networks.shaped import CovarianceLaw, PathStatus, ShapedMLP, equal_tokens
+from finitewidth.report.transformer_report import TransformerConfig, transformer_report
 
 CONFIG = TransformerConfig(tokens=3, width=64, depth=16, heads=2, gamma=0.3)
 

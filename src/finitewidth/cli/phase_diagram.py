@@ -29,7 +29,6 @@ _MARKS = {
     "vanishing": "0",
     "exploding": "^",
     "semi-critical": "+",
-    "cycling": "~",
     "unresolved": "?",
 }
 _PICTURES = (".png", ".svg", ".pdf")

@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> None:
     check_writable(json=args.json, output=args.output)
     from .._validation import as_count
     from ..ensembles.shaped import simulate_block
+    from ..networks.shaped import equal_tokens
     from ..proportional import covariance_sde
     from ..report.compare_laws import compare_laws
-    from ..report.transformer_report import equal_tokens
 
     block, V0 = _block(args), equal_tokens(args.tokens, args.correlation)
     limit = covariance_sde(block, V0, args.depth_to_width, args.paths, args.seed, args.steps)

@@ -20,7 +20,6 @@ from .classify import criticality
 from .finite_angle import as_scale_invariant
 from .half_stable import half_stable
 from .single_input import flow_of_one_input
-from .trust import has_jump
 
 _REFERENCES = (10_000, 20_000)  # layers at which the constants that carry the initial data are read off
 
@@ -143,7 +142,7 @@ def _zero_kernel(
         return _amplitude(chi, jnp.asarray(_REFERENCES, dtype=float) ** -p) * layer**-p
 
     K = (power * -point.a1_tilde * layer) ** (-1 / power)
-    analytic = not has_jump(activation, 1) and math.isfinite(exponents.p_perp)
+    analytic = not activation.has_jump(1) and math.isfinite(exponents.p_perp)
     return Asymptotics(
         UniversalityClass.ZERO,
         layer,

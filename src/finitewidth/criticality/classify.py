@@ -14,7 +14,6 @@ from .averages import SingleInput
 from .classes import Criticality, CriticalPoint, Stability, UniversalityClass
 from .exponents import half_stable_exponents, scale_invariant_exponents, zero_kernel_exponents
 from .table import HIGHEST, LOWEST, KernelTable, kernel_table
-from .trust import has_jump
 
 # Below this the difference of the two susceptibilities has no sign: it is rounding, or the ratio tends to one.
 _UNDECIDED = 1e-9
@@ -32,7 +31,7 @@ def criticality(activation: str | Activation | Callable[[Array], Array]) -> Crit
     - `activation`: a name, an `Activation`, or any elementwise JAX callable (declare its kinks with `Activation`).
     """
     sigma = as_activation(activation)
-    if has_jump(sigma, 0):
+    if sigma.has_jump(0):
         reason = "the activation jumps, so chi_perp is infinite for every kernel"
         return Criticality(sigma.name, UniversalityClass.NONE, (), reason, (LOWEST, HIGHEST))
     return _classify(kernel_table(sigma))
@@ -50,7 +49,7 @@ def _classify(table: KernelTable) -> Criticality:
         return Criticality(name, UniversalityClass.ZERO, points, zero.reason, searched, *coefficients, exponents)
     if finite.points:
         K_star = float(finite.points[0].K_star or 0.0)
-        exponents = half_stable_exponents(K_star, _averages(table, K_star), has_jump(table.activation, 1))
+        exponents = half_stable_exponents(K_star, _averages(table, K_star), table.activation.has_jump(1))
         reason = f"{zero.reason}; {finite.reason}"
         return Criticality(name, UniversalityClass.HALF_STABLE, points, reason, searched, *coefficients, exponents)
     verdict = UniversalityClass.UNSTABLE_AT_ZERO if zero.point else UniversalityClass.NONE

@@ -17,7 +17,7 @@ from .._precision import in_float64
 from .._validation import as_count, as_number
 from ..activations import Activation, as_activation
 from .averages import single_input
-from .trust import check_continuous, has_jump
+from .trust import check_continuous
 
 
 class PerturbedPair(eqx.Module):
@@ -100,7 +100,7 @@ def perturbed_pair_flow(
     """
     sigma = as_activation(activation)
     check_continuous(sigma)
-    if has_jump(sigma, 1):
+    if sigma.has_jump(1):
         got = f"{sigma.name!r}, which has a corner: its kernel is not analytic in the angle of two inputs"
         raise DomainError("activation", got, "an activation with continuous slope, or `angle_flow`")
     first = PerturbedPair(

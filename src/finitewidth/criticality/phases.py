@@ -13,8 +13,8 @@ class Phase(StrEnum):
     `ORDERED`, `CHAOTIC`: the kernel settles, and two inputs become the same ($\chi_\perp < 1$) or unrelated
     ($\chi_\perp > 1$). `CRITICAL`: both susceptibilities are one. `VANISHING`: the kernel falls to zero exponentially.
     `EXPLODING`: no fixed point holds the kernel below $10^6$. `SEMI_CRITICAL`: scale-invariant, $\chi = 1$,
-    $C_b > 0$: it grows linearly. `CYCLING`: the map overshoots its fixed point. `UNRESOLVED`: the kernel goes where
-    averages of this activation cannot be computed.
+    $C_b > 0$: it grows linearly. `UNRESOLVED`: the kernel goes where averages of this activation cannot
+    be computed.
     """
 
     ORDERED = "ordered"
@@ -23,7 +23,6 @@ class Phase(StrEnum):
     VANISHING = "vanishing"
     EXPLODING = "exploding"
     SEMI_CRITICAL = "semi-critical"
-    CYCLING = "cycling"
     UNRESOLVED = "unresolved"
 
 

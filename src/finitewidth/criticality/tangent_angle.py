@@ -11,6 +11,7 @@ from .._errors import DomainError
 from .._precision import in_float64, to_numpy
 from .._validation import as_count, as_number, per_layer
 from ..activations import Activation
+from ..networks.every_layer import every_layer
 from .angle_moments import corner_strength
 from .finite_angle import _as_angle, as_scale_invariant, next_angle
 
@@ -68,14 +69,11 @@ def _flow(
         bias, weight = rates
         return bias + weight * g, bias + weight * g * jnp.cos(angle)
 
-    def layer(state: tuple[Array, Array, Array], rates: tuple[Array, Array]):
+    def step(state: tuple[Array, Array, Array], rates: tuple[Array, Array]) -> tuple[Array, Array, Array]:
         angle, diagonal, between = state
         new = next_angle(rho, angle)
         own, other = added(rates, new)
-        state = new, own + diagonal, other + (1 - rho * angle) * between
-        return state, state
+        return new, own + diagonal, other + (1 - rho * angle) * between
 
     first = (psi, *added((lambda_b[0], lambda_W[0]), psi))
-    later = jax.lax.scan(layer, first, (lambda_b[1:], lambda_W[1:]))[1]
-    angles, diagonal, between = (jnp.append(one, rest) for one, rest in zip(first, later, strict=True))
-    return angles, diagonal, between
+    return every_layer(step, first, (lambda_b[1:], lambda_W[1:]))

@@ -14,6 +14,7 @@ from .._errors import BlowUpError, DomainError
 from .._precision import in_float64, to_numpy
 from .._validation import as_count, as_number, is_concrete, per_layer
 from ..activations import Activation, as_activation
+from ..networks.every_layer import every_layer
 from .tangent_averages import Numbers, TangentAverages, tangent_averages
 from .trust import check_continuous, check_resolved
 
@@ -125,13 +126,10 @@ def tangent_flow_of_one_input(
     zero = jnp.zeros_like(K1)
     start = _State(K1, lambda_b[0] + lambda_W[0] * (K1 - C_b) / C_W, zero, zero, zero, zero, zero)
 
-    def layer(state: _State, rates: tuple[Array, Array]) -> tuple[_State, _State]:
-        at = tangent_source(tangent_averages(activation, state.K), C_W)
-        new = next_layer(state, at, C, rates)
-        return new, new
+    def step(state: _State, rates: tuple[Array, Array]) -> _State:
+        return next_layer(state, tangent_source(tangent_averages(activation, state.K), C_W), C, rates)
 
-    later = jax.lax.scan(layer, start, (lambda_b[1:], lambda_W[1:]))[1]
-    return TangentSingleInputFlow(*(jnp.append(one, rest) for one, rest in zip(start, later, strict=True)))
+    return TangentSingleInputFlow(*every_layer(step, start, (lambda_b[1:], lambda_W[1:])))
 
 
 @in_float64

@@ -12,12 +12,10 @@ from ..activations import Activation, ScaleInvariant
 from ..activations.families import ExponentialSum
 from ..gaussian.line import line_average, line_rule
 from .averages import averages_at
-from .one_sided import one_sided
 
 _AGREEMENT = 1e-6  # between two quadrature rules, beyond which neither is believed
 _TAIL = 11.0  # deviations beyond which the integrand must be negligible: the rules end at 13
 _SPLIT = 0.7  # an edge that no smooth function notices
-_JUMP = 1e-6
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -62,17 +60,9 @@ def check_resolved(activation: Activation, K: Float[Array, "*K"], argument: str)
         )
 
 
-def has_jump(activation: Activation, order: int) -> bool:
-    """Whether the `order`-th derivative of the activation jumps at one of its kinks."""
-    if not activation.kinks:
-        return False
-    right, left = one_sided(activation, order, jnp.asarray(activation.kinks, dtype=float))
-    return bool((np.abs(np.asarray(right - left)) > _JUMP).any())
-
-
 def check_continuous(activation: Activation) -> None:
     r"""`DomainError` for an activation that jumps: its slope holds a delta function and $\chi_\perp = \infty$."""
-    if has_jump(activation, 0):
+    if activation.has_jump(0):
         raise DomainError(
             "activation",
             f"{activation.name!r}, which jumps: its slope holds a delta function, so chi_perp is infinite",

@@ -8,9 +8,10 @@ import numpy as np
 from jax.random import fold_in
 from jaxtyping import Array, Float, Key
 
-from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
+from .._errors import ArgumentError, BlowUpError, UnknownNameError
 from .._precision import in_float64
-from .._validation import as_count, as_inputs
+from .._progress import ProgressBar
+from .._validation import as_ensemble, as_inputs
 from ..networks import MLP
 from .forward_backward import MatrixKind, backward, draw, forward
 from .gaussian_matrix import DenseGaussian, LazyGaussian
@@ -21,7 +22,7 @@ _KINDS: dict[str, MatrixKind] = {"dense": DenseGaussian, "lazy": LazyGaussian}
 
 @in_float64
 def ntk_samples(
-    net: MLP, x: Any, networks: int = 100, seed: int = 0, method: str = "lazy"
+    net: MLP, x: Any, networks: int = 100, seed: int = 0, method: str = "lazy", progress: bool | None = None
 ) -> Float[np.ndarray, "networks n_L n_L N N"]:
     r"""The output's tangent kernels $\widehat H^{(L)}_{i_1i_2;\alpha_1\alpha_2}$ of an ensemble, by the backward equation
     PDLT (8.16)-(8.18).
@@ -32,21 +33,23 @@ def ntk_samples(
     - `networks`, `seed`: how many networks to draw; network $i$ of a seed is always the same.
     - `method`: `"lazy"` draws only the products with weights that the passes ask for, so that networks may be wider than any
       matrix that fits; `"dense"` draws all weights. Both have the same law.
+    - `progress`: as in `simulate`.
 
     **Returns:** an array with axes (network, $i_1$, $i_2$, $\alpha_1$, $\alpha_2$). One network is in memory at a time.
     """
     if not isinstance(net, MLP):
         raise ArgumentError("net", type(net).__name__, "an MLP")
     inputs = as_inputs(x, "x", net.widths[0])
-    networks = as_count(networks, "networks")
-    seed = as_count(seed, "seed", at_least=0)
-    for value, argument, bits in ((networks, "networks", 32), (seed, "seed", 63)):
-        if value >= 2**bits:
-            raise DomainError(argument, value, f"less than 2^{bits}")
+    networks, seed = as_ensemble(networks, seed)
     if not isinstance(method, str) or method not in _KINDS:
         raise UnknownNameError("method", method, _KINDS)
     key = jax.random.key(seed)
-    found = np.stack([np.asarray(_one(net, inputs, fold_in(key, i), _KINDS[method])) for i in range(networks)])
+    outputs, samples = net.widths[-1], len(inputs)
+    found = np.empty((networks, outputs, outputs, samples, samples))
+    with ProgressBar(networks, progress) as bar:
+        for i in range(networks):
+            found[i] = _one(net, inputs, fold_in(key, i), _KINDS[method])
+            bar.advance_to(i + 1)
     if not np.isfinite(found).all():
         raise BlowUpError(f"The tangent kernel of {net!r} overflows: lower C_W or the depth.")
     return found

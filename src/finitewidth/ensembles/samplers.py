@@ -9,9 +9,10 @@ from jaxtyping import Array, Float, Int, Key
 
 from ..activations import Activation
 from ..networks import MLP
-from .chain import metric_chain, rows_per_block
+from .chain import metric_chain
 from .forward_backward import MatrixKind, draw, forward
 from .gaussian_matrix import DenseGaussian, LazyGaussian
+from .neurons import rows_per_block
 
 # Bytes that networks drawn side by side take together. More is slower: their numbers would leave the cache.
 _CACHE = 4 * 2**20

@@ -11,15 +11,15 @@ import numpy as np
 from jax.random import fold_in
 from jaxtyping import Array, Float, Key
 
-from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
+from .._errors import ArgumentError, BlowUpError, UnknownNameError
 from .._precision import in_float64
-from .._validation import as_count, as_inputs
+from .._progress import ProgressBar
+from .._validation import as_count, as_ensemble, as_inputs
 from ..networks import MLP
 from ..networks.kernel_map import kernel_recursion
 from ..networks.tangent_map import tangent_kernel_recursion
 from .checkpoint import Checkpoint, fingerprint
 from .measured import MeasuredFlow, measured_flow, measured_tangent_kernel
-from .progress import ProgressBar
 from .samplers import METHODS, Sampler, lane_size
 from .tally import Tally, add_samples, new_tally
 from .tangent_samplers import TANGENT_METHODS
@@ -72,11 +72,7 @@ def simulate_mlp(
     if not isinstance(net, MLP):
         raise ArgumentError("net", type(net).__name__, "an MLP")
     inputs = as_inputs(x, "x", net.widths[0])
-    networks = as_count(networks, "networks", at_least=2)  # one network has no standard error
-    seed = as_count(seed, "seed", at_least=0)
-    for value, argument, bits in ((networks, "networks", 32), (seed, "seed", 63)):
-        if value >= 2**bits:
-            raise DomainError(argument, value, f"less than 2^{bits}")
+    networks, seed = as_ensemble(networks, seed, at_least=2)  # one network has no standard error
     if not isinstance(through, str) or through not in get_args(Through):
         raise UnknownNameError("through", through, get_args(Through))
     method = _method(net, method, through)
@@ -92,25 +88,21 @@ def simulate_mlp(
         return measured_flow(net, kernels, None, **about, tangent_kernel=known)
 
     sampler = _METHODS[through][method](net, inputs)
-    lane = lane_size(sampler, networks)
+    lane, key = lane_size(sampler, networks), jax.random.key(seed)
     chunk = lane * _LANES_PER_CHUNK if chunk_size is None else -(-chunk_size // lane) * lane
     settings = {"lane": lane, "through": through, **about}
     record = None if checkpoint is None else Checkpoint(checkpoint, fingerprint(net, inputs, **settings))
-
-    tally = new_tally(jax.eval_shape(sampler, jax.random.key(seed)), kernels, limit)
+    tally = new_tally(jax.eval_shape(sampler, key), kernels, limit)
     done, tally = (0, tally) if record is None else record.load(tally)
-
-    key = jax.random.key(seed)
-    with ProgressBar(networks, done, progress) as bar:
-        while done < networks:
-            end = min(done + chunk, networks)
-            for start in range(done, end, lane):
+    with ProgressBar(networks, progress, done) as bar:
+        for first in range(done, networks, chunk):
+            end = min(first + chunk, networks)
+            for start in range(first, end, lane):
                 tally = add_lane(tally, sampler, key, start, networks, lane)
             _check_finite(tally, net)
-            done = end
             if record is not None:
-                record.save(done, tally)
-            bar.advance_to(done)
+                record.save(end, tally)
+            bar.advance_to(end)
     tangent = None if limit is None else measured_tangent_kernel(net, limit, tally.tangent)
     return measured_flow(net, kernels, tally.moments, **about, tangent_kernel=tangent)
 

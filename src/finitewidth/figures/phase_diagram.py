@@ -17,7 +17,6 @@ _COLOURS = {
     Phase.VANISHING: "#deebf7",
     Phase.EXPLODING: "#fb9a99",
     Phase.SEMI_CRITICAL: "#a1d99b",
-    Phase.CYCLING: "#cab2d6",
     Phase.UNRESOLVED: "#d9d9d9",
 }
 _LINE = "#202020"

@@ -6,6 +6,7 @@ $(\widehat G, \widehat H)$ therefore close on themselves without an expansion in
 width, $E[\widehat G] = K$ and $E[\widehat H_{ij}] = \delta_{ij}\Theta$. The large-$n$ limit is PDLT (9.45)-(9.48).
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,6 +17,7 @@ from jaxtyping import Array, Float
 
 from .._precision import in_float64, to_numpy
 from ..networks import MLP, LayerParameters, layer_parameters
+from ..networks.every_layer import every_layer
 from .scale_invariant import finite, require_scale_invariant, starting_kernel
 
 
@@ -101,12 +103,7 @@ def exact_tangent_flow(net: MLP, x: Any = None, *, kernel: Any = None) -> ExactT
 
 @jax.jit
 def _iterate(slopes: Float[Array, "2"], parameters: LayerParameters, first: _Moments) -> _Moments:
-    def layer(state: _Moments, of_layer: LayerParameters) -> tuple[_Moments, _Moments]:
-        new = _next(slopes, state, of_layer)
-        return new, new
-
-    later = jax.lax.scan(layer, first, parameters)[1]
-    return jax.tree.map(lambda one, rest: jnp.concatenate([one[None], rest]), first, later)
+    return every_layer(partial(_next, slopes), first, parameters)
 
 
 def _next(slopes: Float[Array, "2"], state: _Moments, parameters: LayerParameters) -> _Moments:

@@ -26,6 +26,7 @@ from .._precision import in_float64
 from .._validation import as_count, as_number
 from ..gaussian.wick import pairings
 from ..networks import MLP
+from ..networks.every_layer import every_layer
 from .scale_invariant import finite, power_table, require_scale_invariant, starting_kernel
 
 Site = tuple[int, int]
@@ -90,15 +91,11 @@ def deep_linear(net: MLP, x: Any = None, *, kernel: Any = None) -> DeepLinear:
 
 @jax.jit
 def _iterate(layers: tuple[Array, ...], start: Float[Array, "N N"]) -> tuple[Array, Array]:
-    def layer(carry: tuple[Array, Array], hyper: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    def step(state: tuple[Array, Array], hyper: tuple[Array, ...]) -> tuple[Array, Array]:
         b, w, inverse_width = hyper
-        carry = b + w * carry[0], w**2 * _average_covariance(*carry, inverse_width)
-        return carry, carry
+        return b + w * state[0], w**2 * _average_covariance(*state, inverse_width)
 
-    first = start, jnp.zeros(start.shape * 2, start.dtype)
-    later = jax.lax.scan(layer, first, layers)[1]
-    G, v = (jnp.concatenate([one[None], rest]) for one, rest in zip(first, later, strict=True))
-    return G, v
+    return every_layer(step, (start, jnp.zeros(start.shape * 2, start.dtype)), layers)
 
 
 def _second_moments(G: Float[Array, "N N"], v: Float[Array, "N N N N"]) -> Float[Array, "N N N N"]:
@@ -195,18 +192,17 @@ def _iterate_pair_moments(layers: tuple[Array, ...], kernel: Float[Array, "point
     points = len(kernel)
     rows, columns, biases, degree, lost_loops = _wick_structure(points)
 
-    def layer(moments: Array, hyper: tuple[Array, ...]) -> tuple[Array, Array]:
+    def step(moments: Array, hyper: tuple[Array, ...]) -> Array:
         b, w, inverse_width = (power_table(one, points // 2) for one in hyper)
         terms = b[biases] * w[degree] * inverse_width[lost_loops] * moments[columns]
-        moments = jnp.zeros_like(moments).at[rows].add(terms)
-        return moments, moments
+        return jnp.zeros_like(moments).at[rows].add(terms)
 
     # the first layer does not fluctuate; sets of fewer pairs are filled up with the entry 1 beyond the kernel
     filler = ((points, points),) * (points // 2)
     filled = [(*one, *filler)[: len(filler)] for one in _sets_of_pairs(points)]
     sets = np.array(filled, dtype=int).reshape(len(filled), len(filler), 2)
     first = jnp.prod(jnp.pad(kernel, (0, 1), constant_values=1.0)[sets[..., 0], sets[..., 1]], axis=1)
-    return jnp.concatenate([first[None], jax.lax.scan(layer, first, layers)[1]])
+    return every_layer(step, first, layers)
 
 
 @functools.cache

@@ -15,64 +15,76 @@ from jaxtyping import Array, Float, Int
 
 from ..activations import Activation
 from ..gaussian.hermite import HermiteRule
-from ..gaussian.powers import Exponents, power_average
+from ..gaussian.powers import Exponents, power_averages
 
-_BATCH = 32  # covariances integrated at once: grids of a few megabytes
+_BATCH = 32  # averages taken at once: grids of a few megabytes
+
+Kind = tuple[int, int]
+"""How many activations are multiplied, and how many slopes."""
 
 
 @dataclass(frozen=True)
 class Multisets:
-    """All multisets of `values` samples for $\\sigma$ and `slopes` samples for $\\sigma'$, by pattern of repetition:
-    (exponents, rows of the distinct samples that carry them)."""
+    """All multisets of samples for products of the given kinds, by the number of samples that differ: all choices of so many
+    samples, and the patterns of exponents that each of them may carry."""
 
-    patterns: tuple[tuple[Exponents, Int[np.ndarray, "M distinct"]], ...]
+    groups: tuple[tuple[tuple[Exponents, ...], Int[np.ndarray, "choices distinct"]], ...]
     samples: int
-    values: int
-    slopes: int
 
-    def positions(self, indices: Int[np.ndarray, "*batch size"]) -> Int[np.ndarray, "*batch"]:
-        """Where each row of sample indices, those of activations before those of slopes, stands among all of them."""
-        place = np.zeros(self.samples ** (self.values + self.slopes), dtype=int)
-        rows = np.concatenate([self._spelled_out(exponents, distinct) for exponents, distinct in self.patterns])
-        place[self._code(rows)] = np.arange(len(rows))
-        return place[self._code(indices)]
+    def positions(self, kind: Kind, indices: Int[np.ndarray, "*batch size"]) -> Int[np.ndarray, "*batch"]:
+        """Where the products of samples `indices`, those of activations before those of slopes, stand among all of a kind."""
+        place = np.zeros(self.samples ** sum(kind), dtype=int)
+        first = 0
+        for patterns, choices in self.groups:
+            places = first + np.arange(len(choices) * len(patterns)).reshape(len(choices), -1)
+            for exponents, places_of_pattern in zip(np.asarray(patterns), places.T, strict=True):
+                if tuple(exponents.sum(axis=0)) == kind:
+                    spelled_out = [np.repeat(choices, powers, axis=1) for powers in exponents.T]
+                    place[self._code(kind, np.concatenate(spelled_out, axis=1))] = places_of_pattern
+            first += places.size
+        return place[self._code(kind, indices)]
 
-    def _spelled_out(self, exponents: Exponents, distinct: Int[np.ndarray, "M d"]) -> Int[np.ndarray, "M size"]:
-        powers = np.asarray(exponents)
-        return np.concatenate([np.repeat(distinct, powers[:, kind], axis=1) for kind in (0, 1)], axis=1)
-
-    def _code(self, indices: Int[np.ndarray, "*batch size"]) -> Int[np.ndarray, "*batch"]:
-        groups = np.split(indices, [self.values], axis=-1)
+    def _code(self, kind: Kind, indices: Int[np.ndarray, "*batch size"]) -> Int[np.ndarray, "*batch"]:
+        groups = np.split(indices, [kind[0]], axis=-1)
         ordered = np.concatenate([np.sort(group, axis=-1) for group in groups], axis=-1)
-        return ordered @ self.samples ** np.arange(self.values + self.slopes)
+        return ordered @ self.samples ** np.arange(sum(kind))
 
 
 @functools.lru_cache(maxsize=64)
-def multisets(samples: int, values: int, slopes: int = 0) -> Multisets:
-    """All multisets of `values` and of `slopes` out of `samples` samples."""
-    patterns: dict[Exponents, list[list[int]]] = {}
-    choices = (itertools.combinations_with_replacement(range(samples), size) for size in (values, slopes))
-    for of_values, of_slopes in itertools.product(*choices):
-        powers = {s: (of_values.count(s), of_slopes.count(s)) for s in {*of_values, *of_slopes}}
-        distinct = sorted(powers, key=lambda s: (-sum(powers[s]), -powers[s][0], s))
-        patterns.setdefault(tuple(powers[s] for s in distinct), []).append(distinct)
-    listed = tuple((exponents, np.asarray(rows)) for exponents, rows in patterns.items())
-    return Multisets(listed, samples, values, slopes)
+def multisets(samples: int, kinds: tuple[Kind, ...]) -> Multisets:
+    """All multisets of so many activations and slopes out of `samples` samples."""
+    most = min(samples, max(map(sum, kinds)))
+    groups = []
+    for distinct in range(1, most + 1):
+        patterns = tuple(pattern for kind in kinds for pattern in _patterns(distinct, kind))
+        groups.append((patterns, np.array(list(itertools.combinations(range(samples), distinct)))))
+    return Multisets(tuple(groups), samples)
+
+
+def _patterns(distinct: int, kind: Kind) -> list[Exponents]:
+    """The ways in which `distinct` samples, each at least once, can share the factors of a product."""
+    choices = (itertools.combinations_with_replacement(range(distinct), size) for size in kind)
+    shared = [
+        tuple((of_values.count(s), of_slopes.count(s)) for s in range(distinct))
+        for of_values, of_slopes in itertools.product(*choices)
+    ]
+    return [exponents for exponents in shared if (0, 0) not in exponents]
 
 
 def multiset_averages(
     activation: Activation, K: Float[Array, "N N"], chosen: Multisets, rule: HermiteRule | None
 ) -> Float[Array, " M"]:
     r"""$\langle\sigma_{\alpha_1}\cdots\sigma'_{\beta_1}\cdots\rangle_K$ for every multiset."""
-    values = []
-    for exponents, rows in chosen.patterns:
+    found = []
+    for patterns, choices in chosen.groups:
 
-        def average(distinct: Array, exponents: Exponents = exponents) -> Array:
-            return power_average(activation, exponents, K[distinct[:, None], distinct], rule)
+        def averages(distinct: Array, patterns: tuple[Exponents, ...] = patterns) -> Array:
+            return power_averages(activation, patterns, K[distinct[:, None], distinct], rule)
 
         # Whole batches only: a remainder of its own would be compiled a second time.
-        batch = min(_BATCH, len(rows))
-        padded = np.resize(rows, (-(-len(rows) // batch) * batch, len(exponents)))
-        averages = jax.lax.map(jax.vmap(average), jnp.asarray(padded.reshape(-1, batch, len(exponents))))
-        values.append(averages.reshape(-1)[: len(rows)])
-    return jnp.concatenate(values)
+        batch = max(1, min(_BATCH // len(patterns), len(choices)))
+        padded = np.resize(choices, (-(-len(choices) // batch) * batch, choices.shape[1]))
+        batches = jnp.asarray(padded.reshape(-1, batch, choices.shape[1]))
+        of_choices = jax.lax.map(jax.vmap(averages), batches).reshape(len(padded), -1)
+        found.append(of_choices[: len(choices)].reshape(-1))
+    return jnp.concatenate(found)

@@ -29,6 +29,7 @@ from ..activations import Activation
 from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
 from ..networks import LayerParameters
+from ..networks.every_layer import every_layer
 from ..networks.pairs import PairIndex
 from .kernel_derivatives import average_and_derivatives, local_block, push_matrix, push_vector
 from .multisets import multiset_averages, multisets
@@ -60,10 +61,11 @@ def third_cumulant(
     rule: HermiteRule | None,
 ) -> Float[Array, "P P P"]:
     r"""The joint cumulant of $\sigma_1\sigma_2$, $\sigma_3\sigma_4$, $\sigma_5\sigma_6$ under one Gaussian neuron, PDLT (4.59)."""
-    six = multisets(len(pairs.of), 6)
+    six = multisets(len(pairs.of), ((6, 0),))
     a, b = pairs.a, pairs.b
     indices = np.broadcast_arrays(a[:, None, None], b[:, None, None], a[:, None], b[:, None], a, b)
-    whole = multiset_averages(activation, pairs.unpack(K), six, rule)[six.positions(np.stack(indices, axis=-1))]
+    places = six.positions((6, 0), np.stack(indices, axis=-1))
+    whole = multiset_averages(activation, pairs.unpack(K), six, rule)[places]
     mean_times_covariance = second[:, None, None] * covariance
     return whole - _cyclic(mean_times_covariance) - jnp.einsum("a,b,c->abc", second, second, second)
 
@@ -145,9 +147,7 @@ def iterate(
     shapes = ((P, P), (P,), (P, P, P), (P, P), (P,))
     start = Cumulants(K1, *(jnp.zeros(shape, K1.dtype) for shape in shapes))
 
-    def layer(state: Cumulants, of_layer: LayerParameters) -> tuple[Cumulants, Cumulants]:
-        new = layer_step(activation, state, of_layer, pairs, pair_rule, product_rule)
-        return new, new
+    def step(state: Cumulants, layer: LayerParameters) -> Cumulants:
+        return layer_step(activation, state, layer, pairs, pair_rule, product_rule)
 
-    _, later = jax.lax.scan(layer, start, parameters)
-    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, later)
+    return every_layer(step, start, parameters)

@@ -9,7 +9,6 @@ This is the law of total covariance applied to the random kernel. It is algebrai
 PDLT (4.119) and PDLT (4.115), without their inverse kernels, and starts from $v = g_1 = 0$.
 """
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -17,6 +16,7 @@ from ..activations import Activation
 from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
 from ..networks import LayerParameters
+from ..networks.every_layer import every_layer
 from ..networks.pairs import PairIndex
 from .kernel_derivatives import average_and_derivatives, local_block, push_matrix, push_vector
 from .sources import vertex_source
@@ -54,9 +54,7 @@ def iterate(
     size = len(pairs.a)
     start = (K1, jnp.zeros((size, size), K1.dtype), jnp.zeros(size, K1.dtype))
 
-    def layer(state: State, of_layer: LayerParameters) -> tuple[State, State]:
-        new = layer_step(activation, state, of_layer, pairs, pair_rule, product_rule)
-        return new, new
+    def step(state: State, layer: LayerParameters) -> State:
+        return layer_step(activation, state, layer, pairs, pair_rule, product_rule)
 
-    _, later = jax.lax.scan(layer, start, parameters)
-    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, later)
+    return every_layer(step, start, parameters)

@@ -26,6 +26,7 @@ from .._validation import as_count, as_covariance, as_floats, is_concrete
 from ..activations.families import ScaleInvariant
 from ..gaussian.wick import double_factorial
 from ..networks import MLP
+from ..networks.every_layer import every_layer
 
 Result = TypeVar("Result")
 
@@ -91,17 +92,15 @@ def _iterate(
     binomials = jnp.asarray([[float(math.comb(m, k)) for k in powers] for m in powers])
     lower = np.maximum(powers[:, None] - powers, 0)
 
-    def layer(carry: tuple[Array, Array], hyper: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        moments, v = carry
+    def step(state: tuple[Array, Array], hyper: tuple[Array, ...]) -> tuple[Array, Array]:
+        moments, v = state
         b, w, factor, spread = hyper
         transfer = binomials * power_table(b, order)[lower] * power_table(w, order) * factor
         # total variance: what this layer adds, and what it passes on
-        new = transfer @ moments, w**2 * (spread * (moments[1] ** 2 + v) + factor[1] ** 2 * v)
-        return new, new
+        return transfer @ moments, w**2 * (spread * (moments[1] ** 2 + v) + factor[1] ** 2 * v)
 
     first = start ** powers[:, None], jnp.zeros_like(start)
-    later = jax.lax.scan(layer, first, (C_b, C_W, factors, spread))[1]
-    moments, v = (jnp.concatenate([one[None], rest]) for one, rest in zip(first, later, strict=True))
+    moments, v = every_layer(step, first, (C_b, C_W, factors, spread))
     return jnp.moveaxis(moments, 1, 0)[1:], v
 
 
@@ -149,7 +148,7 @@ def _sample(
 ) -> Float[Array, "networks L"]:
     right, left = activation.a_plus**2, activation.a_minus**2
 
-    def layer(kernel: Array, hyper: tuple[Array, ...]) -> tuple[Array, Array]:
+    def step(kernel: Array, hyper: tuple[Array, ...]) -> Array:
         b, w, n, key = hyper
         if right == left:
             total = right * jax.random.chisquare(key, n, shape)
@@ -157,11 +156,9 @@ def _sample(
             split, first, second = jax.random.split(key, 3)
             positive = jax.random.binomial(split, n, 0.5, shape, dtype=kernel.dtype)
             total = right * _chi_square(first, positive, shape) + left * _chi_square(second, n - positive, shape)
-        kernel = b + w * kernel * total / n
-        return kernel, kernel
+        return b + w * kernel * total / n
 
-    first = jnp.full(shape, start)
-    return jnp.concatenate([first[None], jax.lax.scan(layer, first, layers)[1]]).T
+    return every_layer(step, jnp.full(shape, start), layers).T
 
 
 def _chi_square(key: Array, freedom: Array, shape: tuple[int]) -> Float[Array, " networks"]:

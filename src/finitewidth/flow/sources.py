@@ -10,14 +10,16 @@ from ..networks.pairs import PairIndex
 from .multisets import multiset_averages, multisets
 
 
-def four_point_average(
-    activation: Activation, K: Float[Array, " P"], pairs: PairIndex, rule: HermiteRule | None, slopes: int
-) -> Float[Array, "P P"]:
-    r"""$\langle\sigma_a\sigma_b\sigma_c\sigma_d\rangle_K$ for all pairs $(ab)$, $(cd)$, with the last `slopes` factors, 0, 2 or 4
-    of them, replaced by $\sigma'$."""
-    chosen = multisets(len(pairs.of), 4 - slopes, slopes)
+def four_point_averages(
+    activation: Activation, K: Float[Array, " P"], pairs: PairIndex, rule: HermiteRule | None, slopes: tuple[int, ...]
+) -> list[Float[Array, "P P"]]:
+    r"""$\langle\sigma_a\sigma_b\sigma_c\sigma_d\rangle_K$ for all pairs $(ab)$, $(cd)$, once for each entry of `slopes`: the last so
+    many factors, 0, 2 or 4 of them, are replaced by $\sigma'$."""
+    kinds = tuple((4 - each, each) for each in slopes)
+    chosen = multisets(len(pairs.of), kinds)
     indices = np.stack(np.broadcast_arrays(pairs.a[:, None], pairs.b[:, None], pairs.a, pairs.b), axis=-1)
-    return multiset_averages(activation, pairs.unpack(K), chosen, rule)[chosen.positions(indices)]
+    averages = multiset_averages(activation, pairs.unpack(K), chosen, rule)
+    return [averages[chosen.positions(kind, indices)] for kind in kinds]
 
 
 def vertex_source(
@@ -28,4 +30,5 @@ def vertex_source(
     rule: HermiteRule | None,
 ) -> Float[Array, "P P"]:
     r"""$\mathrm{Cov}_K(\sigma_a\sigma_b, \sigma_c\sigma_d)$, PDLT (4.40), given `second` $= \langle\sigma_a\sigma_b\rangle$."""
-    return four_point_average(activation, K, pairs, rule, slopes=0) - jnp.outer(second, second)
+    (fourth,) = four_point_averages(activation, K, pairs, rule, slopes=(0,))
+    return fourth - jnp.outer(second, second)

@@ -19,7 +19,6 @@ $\widehat H_{ij}$ between different neurons, run by themselves, PDLT (8.89) and 
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -27,9 +26,10 @@ from ..activations import Activation
 from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
 from ..networks import LayerParameters
+from ..networks.every_layer import every_layer
 from ..networks.pairs import PairIndex
 from .kernel_derivatives import average_and_derivatives, local_block, push_matrix, push_vector
-from .sources import four_point_average
+from .sources import four_point_averages
 
 
 class Tangent(NamedTuple):
@@ -86,7 +86,7 @@ def layer_step(
         *average_and_derivatives(activation, K, pairs, pair_rule, order=2),
         *average_and_derivatives(activation, K, pairs, pair_rule, order=2, slopes=True),
     )
-    sources = Sources(*(four_point_average(activation, K, pairs, product_rule, slopes) for slopes in (0, 2, 4)))
+    sources = Sources(*four_point_averages(activation, K, pairs, product_rule, slopes=(0, 2, 4)))
     v, d, a = _new_covariance(state, averages, sources, parameters, pairs)
     b, f = _new_off_diagonal(state, averages, sources, parameters, pairs)
 
@@ -200,9 +200,7 @@ def iterate(
     matrix, vector, tensor = (jnp.zeros(shape, K1.dtype) for shape in ((P, P), (P,), (N,) * 4))
     start = Tangent(K1, matrix, vector, theta1, vector, matrix, matrix, tensor, tensor)
 
-    def layer(state: Tangent, of_layer: LayerParameters) -> tuple[Tangent, Tangent]:
-        new = layer_step(activation, state, of_layer, pairs, pair_rule, product_rule)
-        return new, new
+    def step(state: Tangent, layer: LayerParameters) -> Tangent:
+        return layer_step(activation, state, layer, pairs, pair_rule, product_rule)
 
-    _, later = jax.lax.scan(layer, start, parameters)
-    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, later)
+    return every_layer(step, start, parameters)

@@ -12,6 +12,7 @@ ElementwiseFunction = Callable[[Array], Array]
 # One-sided limits at a kink are read this far from it: below the accuracy asked of any average,
 # above the spacing of floating-point numbers near kinks of order one.
 _BESIDE_A_KINK = 1e-12
+_JUMP = 1e-6  # one-sided limits are taken at a small distance: a smaller jump is none
 
 
 def differentiate(function: ElementwiseFunction) -> ElementwiseFunction:
@@ -51,6 +52,10 @@ class Function:
         beside = _BESIDE_A_KINK * jnp.maximum(1.0, jnp.abs(at))
         function = self.derivative(order)
         return function(at + beside) - function(at - beside)
+
+    def has_jump(self, order: int) -> bool:
+        """Whether the `order`-th derivative jumps at a kink."""
+        return bool(self.kinks) and bool((jnp.abs(self.jumps(order)) > _JUMP).any())
 
     @property
     def has_closed_pair(self) -> bool:

@@ -105,38 +105,42 @@ def _root(K: Float[Array, "m m"]) -> tuple[Float[Array, "m m"], Float[Array, "m 
 
 
 def _on_grid(
-    functions: Sequence[ElementwiseFunction], root: Float[Array, "m m"], rule: HermiteRule
-) -> Float[Array, "..."]:
-    r"""$\prod_i f_i(z_i)$, $z = Ru$, on the grid of the $m$ variables $u$."""
-    axes = jnp.meshgrid(*[jnp.asarray(hermite_table(rule)[0])] * len(functions), indexing="ij")
+    products: Sequence[Sequence[ElementwiseFunction]], root: Float[Array, "m m"], rule: HermiteRule
+) -> Float[Array, "products ..."]:
+    r"""Each $\prod_i f_i(z_i)$, $z = Ru$, on the grid of the $m$ variables $u$."""
+    axes = jnp.meshgrid(*[jnp.asarray(hermite_table(rule)[0])] * len(root), indexing="ij")
     variables = jnp.tensordot(root, jnp.stack(axes), axes=(1, 0))
-    return functools.reduce(operator.mul, (f(z) for f, z in zip(functions, variables, strict=True)))
+
+    def product(functions: Sequence[ElementwiseFunction]) -> Array:
+        return functools.reduce(operator.mul, (f(z) for f, z in zip(functions, variables, strict=True)))
+
+    return jnp.stack([product(functions) for functions in products])
 
 
-def split_average(
-    left: Sequence[ElementwiseFunction],
-    right: Sequence[ElementwiseFunction],
+def split_averages(
+    left: Sequence[Sequence[ElementwiseFunction]],
+    right: Sequence[Sequence[ElementwiseFunction]],
     K: Float[Array, "n n"],
     rule: HermiteRule,
-) -> Array:
-    r"""$\langle F\,G\rangle_K$ of $F = \prod f_i(z_i)$ over the first variables and $G$ over the rest.
+) -> Float[Array, "left right"]:
+    r"""$\langle F\,G\rangle_K$ of each $F = \prod f_i(z_i)$ over the first variables with each $G$ over the rest.
 
     With $z_A = R_A u$, $z_B = R_B v$ rotated so that $\langle u v^T\rangle$ is diagonal with canonical correlations $r$,
     $\langle FG\rangle = \sum_{k_1 k_2\dots} r_1^{k_1} r_2^{k_2}\cdots F_{k_1k_2\dots}G_{k_1k_2\dots}$. On the grid each sum is a
     smoothing matrix $\sum_k r^k w_p h_k(u_p)\,h_k(u_q) w_q$ along one axis, so the modes themselves are never formed.
     """
-    m = len(left)
+    m = len(left[0])
     root_left, inverse_left = _root(K[:m, :m])
     root_right, inverse_right = _root(K[m:, m:])
     turn_left, r, turn_right = jnp.linalg.svd(inverse_left @ K[:m, m:] @ inverse_right.T, full_matrices=True)
     F = _on_grid(left, root_left @ turn_left, rule)
     G = _on_grid(right, root_right @ turn_right.T, rule)
     _, weights = hermite_table(rule)
-    while F.ndim > len(r):  # directions that the other group does not see average out
+    while F.ndim > 1 + len(r):  # directions that the other group does not see average out
         F = F @ weights[:, 0]
-    while G.ndim > len(r):
+    while G.ndim > 1 + len(r):
         G = G @ weights[:, 0]
     powers = jnp.clip(r, 0.0, 1.0)[:, None] ** np.arange(rule.order)
     for axis_powers in powers:  # each pass smooths the first axis and puts it last
-        F = jnp.tensordot(F, (weights * axis_powers) @ weights.T, axes=(0, 0))
-    return jnp.sum(F * G)
+        F = jnp.tensordot(F, (weights * axis_powers) @ weights.T, axes=(1, 0))
+    return F.reshape(len(F), -1) @ G.reshape(len(G), -1).T

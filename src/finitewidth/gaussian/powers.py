@@ -2,12 +2,14 @@ r"""Averages $\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$: products with 
 
 import functools
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from .function import Function
 from .hermite import HermiteRule
-from .products import Factors, product_moment
+from .products import Factors, product_moment, product_table
 
 Exponents = tuple[tuple[int, int], ...]
 """For each distinct variable the powers of the function and of its slope."""
@@ -35,5 +37,42 @@ def power_average(
         if closed is not None:
             return closed
         return product_moment(tuple((function, o) for o in orders), rule, K[variables[:, None], variables])
-    factors: Factors = tuple((power(function, p, q), 0) for p, q in exponents)
-    return product_moment(factors, rule, K)
+    return product_moment(_factors(function, exponents), rule, K)
+
+
+def power_averages(
+    function: Function, patterns: tuple[Exponents, ...], K: Float[Array, "n n"], rule: HermiteRule | None = None
+) -> Float[Array, " patterns"]:
+    r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$ for several patterns of exponents of the same variables.
+
+    Three or more variables of a smooth function share one grid.
+    """
+    smooth = rule is not None and not function.kinks and not function.has_closed_product
+    if smooth and len(K) > 2:
+        half = (len(K) + 1) // 2
+        left, right = ({pattern[side]: None for pattern in patterns} for side in (slice(half), slice(half, None)))
+        groups = (tuple(_factors(function, exponents) for exponents in side) for side in (left, right))
+        places = [(list(left).index(pattern[:half]), list(right).index(pattern[half:])) for pattern in patterns]
+        return product_table(*groups, rule, K)[tuple(np.transpose(places))]
+    return _alike_together(function, patterns, K, rule)
+
+
+def _alike_together(
+    function: Function, patterns: tuple[Exponents, ...], K: Float[Array, "n n"], rule: HermiteRule | None
+) -> Float[Array, " patterns"]:
+    """Patterns that are the same but for the names of their variables, in one go: what is compiled is one of them."""
+    alike: dict[Exponents, list[tuple[int, list[int]]]] = {}
+    for place, pattern in enumerate(patterns):
+        order = sorted(range(len(pattern)), key=lambda i, powers=pattern: (-sum(powers[i]), -powers[i][0]))
+        alike.setdefault(tuple(pattern[i] for i in order), []).append((place, order))
+    averages = jnp.zeros(len(patterns), K.dtype)
+    for exponents, members in alike.items():
+        places, orders = (np.array(column) for column in zip(*members, strict=True))
+        renamed = K[orders[:, :, None], orders[:, None, :]]
+        average = functools.partial(power_average, function, exponents, rule=rule)
+        averages = averages.at[places].set(jax.vmap(average)(renamed))
+    return averages
+
+
+def _factors(function: Function, exponents: Exponents) -> Factors:
+    return tuple((power(function, p, q), 0) for p, q in exponents)

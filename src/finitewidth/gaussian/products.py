@@ -6,6 +6,7 @@ $\partial\langle F\rangle/\partial K_{ij} = \langle\partial_i\partial_j F\rangle
 
 import functools
 import itertools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ from jaxtyping import Array, Float
 from .._errors import DomainError
 from . import piecewise
 from .function import Function
-from .hermite import HermiteRule, split_average
+from .hermite import HermiteRule, split_averages
 from .line import line_average
 from .pairs import mixed_moment
 
@@ -50,22 +51,55 @@ def product_moment(factors: Factors, rule: HermiteRule | None, K: Float[Array, "
     closed = _closed(factors, K)
     if closed is not None:
         return closed
-    functions = tuple(f.derivative(order) for f, order in factors)
     if rule is None or any(f.kinks for f, _ in factors):
         _check_regular(factors)
-        return piecewise.product_average(functions, tuple(f.kinks for f, _ in factors), K)
+        return piecewise.product_average(_differentiated(factors), tuple(f.kinks for f, _ in factors), K)
     half = (len(factors) + 1) // 2
-    return split_average(functions[:half], functions[half:], K, rule)
+    return product_table((factors[:half],), (factors[half:],), rule, K)[0, 0]
 
 
 @product_moment.defjvp
-def _stein(factors, rule, primals, tangents):
+def _product_moment_jvp(factors, rule, primals, tangents):
     (K,), (dK,) = primals, tangents
     value = product_moment(factors, rule, K)
     if len(factors) > 2 and _closed(factors, K) is not None:
         return value, jax.jvp(lambda k: _closed(factors, k), (K,), (dK,))[1]
-    tangent = jnp.zeros_like(value)
-    for i, j in itertools.combinations_with_replacement(range(len(factors)), 2):
-        raised = tuple((f, order + (k == i) + (k == j)) for k, (f, order) in enumerate(factors))
-        tangent = tangent + product_moment(raised, rule, K) * (dK[i, j] + dK[j, i]) / (4 if i == j else 2)
-    return value, tangent
+    return value, _stein(lambda i, j: product_moment(_raised(factors, i, j), rule, K), dK)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def product_table(
+    left: tuple[Factors, ...], right: tuple[Factors, ...], rule: HermiteRule, K: Float[Array, "n n"]
+) -> Float[Array, "left right"]:
+    """The averages of every product of smooth functions in `left`, over the first variables, times every one in `right`, over
+    the rest: one grid for all of them."""
+    return split_averages(list(map(_differentiated, left)), list(map(_differentiated, right)), K, rule)
+
+
+@product_table.defjvp
+def _product_table_jvp(left, right, rule, primals, tangents):
+    (K,), (dK,) = primals, tangents
+    m = len(left[0])
+
+    def raised(i: int, j: int) -> Array:
+        new_left = tuple(_raised(factors, i, j) for factors in left)
+        new_right = tuple(_raised(factors, i - m, j - m) for factors in right)
+        return product_table(new_left, new_right, rule, K)
+
+    return product_table(left, right, rule, K), _stein(raised, dK)
+
+
+def _differentiated(factors: Factors) -> tuple[Callable[[Array], Array], ...]:
+    return tuple(f.derivative(order) for f, order in factors)
+
+
+def _raised(factors: Factors, i: int, j: int) -> Factors:
+    """Differentiated once more in variables i and j, where these are among the factors'."""
+    return tuple((f, order + (k == i) + (k == j)) for k, (f, order) in enumerate(factors))
+
+
+def _stein(raised: Callable[[int, int], Array], dK: Float[Array, "n n"]) -> Array:
+    """The change of an average with the covariance, from averages that are `raised` by a derivative in variables i and j."""
+    pairs = itertools.combinations_with_replacement(range(len(dK)), 2)
+    terms = [raised(i, j) * (dK[i, j] + dK[j, i]) / (4 if i == j else 2) for i, j in pairs]
+    return functools.reduce(jnp.add, terms)

@@ -19,6 +19,7 @@ from ..activations import Activation
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..gaussian.pairs import PairRule, pair_moment, square_average
 from ..gaussian.powers import power
+from .every_layer import every_layer
 from .mlp import MLP, LayerParameters, layer_parameters
 
 _LARGEST = 1e150  # its square is still a number
@@ -46,11 +47,10 @@ def diagonal_recursion(
 ) -> Float[Array, "L N"]:
     """The kernel of each input with itself, layer by layer, PDLT (5.4)."""
 
-    def layer(K: Array, of_layer: LayerParameters) -> tuple[Array, Array]:
-        new = of_layer.C_b + of_layer.C_W * square_average(activation, K)
-        return new, new
+    def step(K: Array, layer: LayerParameters) -> Array:
+        return layer.C_b + layer.C_W * square_average(activation, K)
 
-    return jnp.concatenate([variances[None], jax.lax.scan(layer, variances, parameters)[1]])
+    return every_layer(step, variances, parameters)
 
 
 def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_VARIANCE) -> float:
@@ -82,11 +82,10 @@ def iterate_kernel(
 ) -> Float[Array, "L N N"]:
     r"""$K^{(1)}, \dots, K^{(L)}$ from the first, PDLT (4.118), with a given quadrature."""
 
-    def layer(K: Array, of_layer: LayerParameters) -> tuple[Array, Array]:
-        new = kernel_map(activation, K, of_layer.C_b, of_layer.C_W, rule)
-        return new, new
+    def step(K: Array, layer: LayerParameters) -> Array:
+        return kernel_map(activation, K, layer.C_b, layer.C_W, rule)
 
-    return jnp.concatenate([K1[None], jax.lax.scan(layer, K1, parameters)[1]])
+    return every_layer(step, K1, parameters)
 
 
 compiled_kernels = jax.jit(iterate_kernel, static_argnums=(0, 3))

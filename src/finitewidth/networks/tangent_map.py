@@ -8,7 +8,6 @@ import functools
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._errors import DomainError
@@ -16,15 +15,14 @@ from .._precision import in_float64, to_numpy
 from ..activations import Activation
 from ..gaussian.accuracy import gram_rule
 from ..gaussian.pairs import PairRule
+from .every_layer import every_layer
 from .kernel_map import gram, largest_variance
 from .mlp import MLP, LayerParameters, layer_parameters
-
-_JUMP = 1e-9  # one-sided limits are taken at a small distance: a smaller jump is none
 
 
 def has_tangent_kernel(activation: Activation) -> bool:
     """Whether the activation is continuous; the slope of one that jumps is a delta function, whose square has no average."""
-    return not activation.kinks or not bool((abs(activation.jumps(0)) > _JUMP).any())
+    return not activation.has_jump(0)
 
 
 def check_has_tangent_kernel(activation: Activation) -> None:
@@ -87,9 +85,8 @@ def _every_theta(
     kernels: Float[Array, "L N N"],
     rule: PairRule,
 ) -> Float[Array, "L N N"]:
-    def layer(theta: Array, xs: tuple[Array, LayerParameters]) -> tuple[Array, Array]:
-        K, of_layer = xs
-        new = tangent_map(activation, K, theta, of_layer, rule)[1]
-        return new, new
+    def step(theta: Array, layer: tuple[Array, LayerParameters]) -> Array:
+        K, parameters = layer
+        return tangent_map(activation, K, theta, parameters, rule)[1]
 
-    return jnp.concatenate([theta1[None], jax.lax.scan(layer, theta1, (kernels[:-1], parameters))[1]])
+    return every_layer(step, theta1, (kernels[:-1], parameters))

@@ -12,14 +12,14 @@ from jaxtyping import Array, Float, Int, Key
 
 from .._errors import ArgumentError, DomainError
 from .._precision import in_float64
+from .._progress import ProgressBar
 from .._validation import as_count, as_covariance, as_number
 from ..networks.shaped import CovarianceLaw, PathStatus, ShapedBlock
+from ..networks.shaped.law import saved_intervals
 from .integrators import as_scheme
 from .scheme import Scheme
 from .walker import Walker, guarded_step, observed, start_walker
 
-_DEFAULT_SAVED = 50
-_RESULT_BYTES = 2**30  # by default fewer depths are saved rather than more than this
 _CHUNK_BYTES = 2**26
 _LONGEST_DEFAULT_STEP = 0.01
 _DEFAULT_RATE = 0.1
@@ -36,6 +36,7 @@ def covariance_sde(
     save: int | None = None,
     method: str = "exponential",
     radius: float = 1e6,
+    progress: bool | None = None,
 ) -> CovarianceLaw:
     r"""Sample the law of the covariance of `block`'s tokens at every depth up to `depth_to_width` times the width.
 
@@ -51,6 +52,7 @@ def covariance_sde(
       `"euler"` (leaves the cone).
     - `radius`: the process is stopped when the Frobenius norm of $V$ reaches it (Shaped Transformer Def. 4.1), and frozen
       there: the limit of attention can explode in finite time, though no network does.
+    - `progress`: a progress bar on standard error; by default for long runs in a terminal.
 
     Paths that are stopped are kept, with their status and time.
     """
@@ -58,7 +60,7 @@ def covariance_sde(
     paths, seed = as_count(paths, "paths"), as_count(seed, "seed", at_least=0)
     scheme = as_scheme(method)
     steps = default_steps(block, begin.V0, begin.time) if steps is None else as_count(steps, "steps")
-    saved = _saved(save, steps, paths, len(begin.V0))
+    saved = saved_intervals(save, steps, paths, len(begin.V0))
     steps = -(-steps // saved) * saved
     step = begin.time / steps
     scheme.check(block, len(begin.V0), step)
@@ -66,10 +68,12 @@ def covariance_sde(
     chunk = min(paths, max(1, _CHUNK_BYTES // (8 * begin.V0.size * (saved + 16))))
     key = jax.random.key(seed)
     pieces = []
-    for start in range(0, paths, chunk):
-        indices = start + jnp.arange(chunk)
-        run = _run(scheme, block, begin.factor, step, radius, key, indices, steps // saved, saved)
-        pieces.append([np.asarray(piece)[: paths - start] for piece in run])
+    with ProgressBar(paths, progress, things="paths") as bar:
+        for start in range(0, paths, chunk):
+            indices = start + jnp.arange(chunk)
+            run = _run(scheme, block, begin.factor, step, radius, key, indices, steps // saved, saved)
+            pieces.append([np.asarray(piece)[: paths - start] for piece in run])
+            bar.advance_to(min(start + chunk, paths))
     V, status, stopped_at = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
     return CovarianceLaw(
         block=block,
@@ -125,13 +129,6 @@ def default_steps(block: ShapedBlock, V0: Float[np.ndarray, "m m"], time: float)
         rate += float(jnp.linalg.norm(block.drift(V))) / norm
     shortest = min(_LONGEST_DEFAULT_STEP, _DEFAULT_RATE / rate) if rate > 0 else _LONGEST_DEFAULT_STEP
     return max(1, math.ceil(time / min(shortest, float(block.largest_step)) - 1e-9))
-
-
-def _saved(save: int | None, steps: int, paths: int, tokens: int) -> int:
-    if save is None:
-        affordable = _RESULT_BYTES // (8 * paths * tokens**2) - 1
-        save = max(1, min(_DEFAULT_SAVED, affordable))
-    return min(as_count(save, "save"), steps)
 
 
 @partial(jax.jit, static_argnames=("scheme", "saved"))

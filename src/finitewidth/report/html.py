@@ -44,10 +44,19 @@ def page(report: "Report") -> str:
         "flow": svg("flow", lambda axes: flow_by_depth(report.theory, report.measured, axes, nu=nu)),
         "deviations": svg("deviations", lambda axes: comparison(report.comparison, axes)),
     }
-    folder = files("finitewidth.report")
-    style = folder.joinpath("page.css").read_text("utf-8")
-    template = Template(folder.joinpath("page.html").read_text("utf-8"))
-    return template.substitute({name: escape(text) for name, text in content.items()} | parts | {"style": style})
+    return filled("page.html", content, parts)
+
+
+def filled(body: str, sentences: dict[str, str], parts: dict[str, str]) -> str:
+    """A page with the template `body` in it: sentences are escaped, parts are HTML; one of the sentences is the title."""
+    words = {name: escape(text) for name, text in sentences.items()}
+    content = _template(body).substitute(words | parts)
+    style = _template("page.css").template
+    return _template("frame.html").substitute(title=words["title"], style=style, body=content)
+
+
+def _template(name: str) -> Template:
+    return Template(files("finitewidth.report").joinpath(name).read_text("utf-8"))
 
 
 def svg(name: str, draw: Callable[[Any], object]) -> str:

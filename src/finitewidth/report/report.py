@@ -1,6 +1,5 @@
 """`report`: all there is to say about a network at initialisation, in one plain structure."""
 
-import json
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from ..flow import Flow, flow
 from ..networks import MLP
 from ..networks.tangent_map import has_tangent_kernel
 from .compare import Comparison, compare
+from .document import Document
 from .inputs import best_mean_square, generic_inputs, quick
 from .plain import describe, meta, plain
 from .training import training
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _SAME = 1e-9  # relative difference of hyperparameters below which a network counts as tuned
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Document):
     """A report. `data` is all of it in types that JSON knows; print it, or ask for `to_json()` or `to_html()`.
 
     - `data["meta"]`: versions, seed, settings, inputs. `data["network"]`: what it is about.
@@ -43,14 +43,9 @@ class Report:
     `theory`, `measured` and `comparison` are the results behind it.
     """
 
-    data: dict[str, Any]
     theory: Flow
     measured: MeasuredFlow
     comparison: Comparison
-
-    def to_json(self) -> str:
-        """The data as JSON."""
-        return json.dumps(self.data, indent=2, allow_nan=False)
 
     def to_html(self) -> str:
         """A page that needs nothing but itself."""
@@ -62,13 +57,6 @@ class Report:
         from .terminal import renderable
 
         return renderable(self.data)
-
-    def __str__(self) -> str:
-        from .terminal import as_text
-
-        return as_text(self.__rich__())
-
-    __repr__ = __str__
 
 
 @in_float64

@@ -1,12 +1,9 @@
 """A report on a Transformer as one HTML page that needs nothing but itself."""
 
-from html import escape
-from importlib.resources import files
-from string import Template
 from typing import TYPE_CHECKING, Any
 
 from ..figures import law_densities, tokens_by_depth
-from .html import svg, table
+from .html import filled, svg, table
 from .transformer_terminal import agreement_line, config_line, shaping_line, verdict
 
 if TYPE_CHECKING:
@@ -30,10 +27,7 @@ def page(report: "TransformerReport") -> str:
         "by_depth": svg("tokens", lambda axes: tokens_by_depth(report.limit, report.networks, axes)),
         "densities": svg("densities", lambda axes: law_densities(report.limit, report.networks, axes, (0, last))),
     }
-    folder = files("finitewidth.report")
-    style = folder.joinpath("page.css").read_text("utf-8")
-    template = Template(folder.joinpath("transformer.html").read_text("utf-8"))
-    return template.substitute({name: escape(text) for name, text in sentences.items()} | parts | {"style": style})
+    return filled("transformer.html", sentences, parts)
 
 
 def _fates(fates: dict[str, Any]) -> str:

@@ -1,20 +1,19 @@
 """`transformer_report`: what depth does to the tokens of a shaped Transformer."""
 
-import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from .._errors import DomainError
 from .._precision import in_float64
-from .._validation import as_count, as_number
+from .._validation import as_count
 from ..advice.token_fates import ShapingAdvice, recommend_gamma, recommend_tau0, token_fates
 from ..ensembles.shaped import simulate_block
-from ..networks.shaped import CovarianceLaw, ShapedAttention, ShapedResNet, ShapedTransformer
+from ..networks.shaped import CovarianceLaw, ShapedAttention, ShapedResNet, ShapedTransformer, equal_tokens
 from ..proportional import covariance_sde
 from .compare_laws import LawComparison, compare_laws
+from .document import Document
 from .plain import meta, plain
 
 if TYPE_CHECKING:
@@ -23,13 +22,6 @@ if TYPE_CHECKING:
 _LEVELS = (0.05, 0.5, 0.95)
 _NETWORK_NEURONS = 30_000_000  # hidden units drawn in all: a few seconds
 _FEWEST, _MOST = 32, 1024
-
-
-def equal_tokens(tokens: int, correlation: float) -> Float[np.ndarray, "m m"]:
-    """The covariance of tokens of unit mean square, all equally correlated."""
-    lowest = -1 / max(1, as_count(tokens, "tokens") - 1)
-    rho = as_number(correlation, "correlation", low=lowest, high=1.0)
-    return (1 - rho) * np.eye(tokens) + rho
 
 
 @dataclass(frozen=True)
@@ -70,8 +62,8 @@ class TransformerConfig:
         return ShapedTransformer(attention, ShapedResNet(gamma, hidden_ratio=self.hidden_ratio))
 
 
-@dataclass(frozen=True, eq=False)
-class TransformerReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class TransformerReport(Document):
     """A report on a shaped Transformer. `data` is all of it in types that JSON knows; print it, or ask for `to_json()` or
     `to_html()`.
 
@@ -82,14 +74,9 @@ class TransformerReport:
     - `data["agreement"]`: distances between the limit's law and that of networks.
     """
 
-    data: dict[str, Any]
     limit: CovarianceLaw
     networks: CovarianceLaw
     comparison: LawComparison
-
-    def to_json(self) -> str:
-        """The data as JSON."""
-        return json.dumps(self.data, indent=2, allow_nan=False)
 
     def to_html(self) -> str:
         """A page that needs nothing but itself."""
@@ -101,13 +88,6 @@ class TransformerReport:
         from .transformer_terminal import renderable
 
         return renderable(self.data)
-
-    def __str__(self) -> str:
-        from .terminal import as_text
-
-        return as_text(self.__rich__())
-
-    __repr__ = __str__
 
 
 @in_float64

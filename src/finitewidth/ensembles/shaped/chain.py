@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from ...networks.shaped.root import covariance_root
+from ..neurons import gram_of_neurons, rows_per_block
 from .columns import column_groups, has_ones, split_columns
 from .draws import Wisharts, draw
-from .hidden_units import gram_of_units
 from .residual_mix import gram, residual_mix
 from .sublayers import AttentionBranch, FeedForwardBranch, FullyConnected, Residual, Sublayer, is_linear
 
@@ -63,7 +63,8 @@ def _fully_connected(layer: FullyConnected, key: Key[Array, ""], grams: Grams, w
     if is_linear(layer.activation):
         _, (factors,) = draw(key, [], [Wisharts(groups, root.shape[1], columns)], root.dtype)
         return gram(root @ factors) / width
-    units = partial(gram_of_units, root=root, activation=layer.activation, units=columns)
+    block = rows_per_block((columns,))
+    units = partial(gram_of_neurons, root=root, activation=layer.activation, neurons=columns, block=block)
     return layer.normalisation / width * jax.vmap(units)(jax.random.split(key, groups))
 
 
@@ -110,7 +111,7 @@ def _feed_forward(branch: FeedForwardBranch, key: Key[Array, ""], seen: Float[Ar
     if is_linear(branch.activation):
         _, (factor,) = draw(key, [], [Wisharts(1, seen.shape[1], branch.units)], seen.dtype)
         return seen @ factor / branch.units**0.5
-    units = gram_of_units(key, seen, branch.activation, branch.units)
+    units = gram_of_neurons(key, seen, branch.activation, branch.units, rows_per_block((branch.units,)))
     return covariance_root(branch.normalisation / branch.units * units)[None]
 
 

@@ -6,14 +6,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from ..._errors import ArgumentError, DomainError, UnknownNameError
 from ..._precision import in_float64
-from ..._validation import as_count, as_covariance, as_number
+from ..._progress import ProgressBar
+from ..._validation import as_count, as_covariance, as_ensemble, as_number
 from ...networks.shaped import CovarianceLaw, PathStatus, ShapedBlock
+from ...networks.shaped.law import saved_intervals
 from ...networks.shaped.root import covariance_root
-from ..progress import ProgressBar
 from .ablations import FiniteBlock
 from .chain import ChainNetwork
 from .dense import DenseNetwork
@@ -22,10 +23,7 @@ from .walk import LARGEST_NORM, walk
 
 METHODS: dict[str, Callable[..., ChainNetwork | DenseNetwork]] = {"chain": ChainNetwork, "dense": DenseNetwork}
 
-_DEFAULT_SAVED = 50
-_RESULT_BYTES = 2**30  # by default fewer depths are saved rather than more than this
 _CACHE = 2**22  # bytes that networks drawn side by side take together
-_LANES_PER_CHUNK = 4
 
 
 @in_float64
@@ -39,7 +37,6 @@ def simulate_block(
     method: str = "chain",
     save: int | None = None,
     radius: float = LARGEST_NORM,
-    chunk_size: int | None = None,
     progress: bool | None = None,
 ) -> CovarianceLaw:
     r"""Draw networks of `block`, `depth` times on top of itself, and follow the covariance of their tokens.
@@ -59,15 +56,11 @@ def simulate_block(
       take more than a gigabyte.
     - `radius`: a network is stopped when the Frobenius norm of $V$ reaches it, and frozen there. Networks are also
       stopped before their covariance vanishes from the range of floating-point numbers.
-    - `chunk_size`: networks between two updates of the progress bar.
     - `progress`: a progress bar on standard error; by default for long runs in a terminal.
     """
     start = np.asarray(as_covariance(V0, "V0"))
     width, depth = as_count(width, "width"), as_count(depth, "depth")
-    networks, seed = as_count(networks, "networks"), as_count(seed, "seed", at_least=0)
-    for value, argument, bits in ((networks, "networks", 32), (seed, "seed", 63)):
-        if value >= 2**bits:
-            raise DomainError(argument, value, f"less than 2^{bits}")
+    networks, seed = as_ensemble(networks, seed)
     if not isinstance(method, str) or method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
     norm = float(np.linalg.norm(start))
@@ -77,23 +70,19 @@ def simulate_block(
     root = _root(start, width, method == "chain" and isinstance(layers[0], FullyConnected))
     network = METHODS[method](layers, root, width)
 
-    saved = _saved_layers(save, depth, networks, len(start))
-    lane = _lane_size(network, networks)
-    chunk = lane * _LANES_PER_CHUNK if chunk_size is None else as_count(chunk_size, "chunk_size")
-    key, pieces, due = jax.random.key(seed), [], chunk
-    with ProgressBar(networks, 0, progress) as bar:
+    intervals = saved_intervals(save, depth, networks, len(start))
+    saved = np.round(np.linspace(0, depth, intervals + 1)).astype(int)
+    lane, key, pieces = _lane_size(network, networks), jax.random.key(seed), []
+    with ProgressBar(networks, progress) as bar:
         for first in range(0, networks, lane):
             found = walk(network, key, first, lane, jnp.asarray(saved), radius)
             pieces.append([np.asarray(piece)[: networks - first] for piece in found])
-            done = min(first + lane, networks)
-            if done >= due or done == networks:
-                bar.advance_to(done)
-                due = done + chunk
+            bar.advance_to(min(first + lane, networks))
     V, status, stopped_at = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
     V[:, 0] = start  # to the last digit
     per_layer = float(width) ** -block.time_exponent
     return CovarianceLaw(
-        block=block,  # pyright: ignore[reportArgumentType]
+        block=block,
         times=saved * per_layer,
         V=V,
         stopping_times=np.where(status == PathStatus.RUNNING, np.inf, stopped_at * per_layer),
@@ -118,14 +107,6 @@ def _root(V0: Float[np.ndarray, "m m"], width: int, any_rank: bool) -> Float[Arr
     if rank > width and not any_rank:
         raise DomainError("V0", f"a matrix of rank {rank}", f"rank at most {width}: tokens are vectors of that width")
     return root
-
-
-def _saved_layers(save: int | None, depth: int, networks: int, tokens: int) -> Int[np.ndarray, " times"]:
-    if save is None:
-        affordable = _RESULT_BYTES // (8 * networks * tokens**2) - 1
-        save = max(1, min(_DEFAULT_SAVED, affordable))
-    intervals = min(as_count(save, "save"), depth)
-    return np.round(np.linspace(0, depth, intervals + 1)).astype(int)
 
 
 def _lane_size(network: ChainNetwork | DenseNetwork, networks: int) -> int:

@@ -12,4 +12,5 @@ from .block import ShapedBlock as ShapedBlock
 from .law import CovarianceLaw as CovarianceLaw, PathStatus as PathStatus
 from .mlp import ShapedMLP as ShapedMLP
 from .resnet import ShapedResNet as ShapedResNet
+from .tokens import equal_tokens as equal_tokens
 from .transformer import ShapedTransformer as ShapedTransformer

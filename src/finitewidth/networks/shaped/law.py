@@ -12,9 +12,19 @@ from jaxtyping import Float, Int
 
 from ..._precision import in_float64
 from ..._validation import as_count, as_floats
-from .block import ShapedBlock
 from .root import covariance_root
 from .shaped_relu_kernel import correlation_and_scale
+
+_SAVED = 50
+_BYTES = 2**30  # by default fewer depths are saved rather than more than this
+
+
+def saved_intervals(save: int | None, most: int, paths: int, tokens: int) -> int:
+    """After how many equal intervals of depth covariances are kept: `save`, by default 50 where memory allows, of `most`."""
+    if save is None:
+        affordable = _BYTES // (8 * paths * tokens**2) - 1
+        save = max(1, min(_SAVED, affordable))
+    return min(as_count(save, "save"), most)
 
 
 class PathStatus(IntEnum):
@@ -31,7 +41,8 @@ class PathStatus(IntEnum):
 class CovarianceLaw(eqx.Module):
     """Paths of a covariance matrix in depth: of the limit, or measured on networks. Both have the same fields."""
 
-    block: ShapedBlock
+    block: eqx.Module
+    """What the tokens pass through, again and again."""
     times: Float[np.ndarray, " times"]
     """Depth times, from 0 to `depth_to_width`."""
     V: Float[np.ndarray, "paths times m m"]

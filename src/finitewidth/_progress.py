@@ -10,13 +10,13 @@ _LONG = 5.0  # seconds from which a run in a terminal gets a bar unasked
 
 
 class ProgressBar:
-    """Counts networks on standard error: always, never, or (`shown=None`) in a terminal once the run proves long."""
+    """Counts `things` on standard error: always, never, or (`shown=None`) in a terminal once the run proves long."""
 
-    def __init__(self, total: int, done: int, shown: bool | None):
-        columns = TextColumn("networks"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    def __init__(self, total: int, shown: bool | None, done: int = 0, things: str = "networks"):
+        columns = TextColumn(things), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         console = Console(stderr=True)
         self._bar = Progress(*columns, console=console, transient=console.is_terminal)
-        self._task = self._bar.add_task("networks", total=total, completed=done)
+        self._task = self._bar.add_task(things, total=total, completed=done)
         self._total, self._first = total, done
         self._undecided = shown is None and sys.stderr.isatty()
         if shown:
@@ -31,7 +31,7 @@ class ProgressBar:
             self._bar.stop()
 
     def advance_to(self, done: int) -> None:
-        """`done` of the networks are finished."""
+        """So many are `done`."""
         self._bar.update(self._task, completed=done)
         if self._undecided:
             elapsed = time.monotonic() - self._started

@@ -2,7 +2,7 @@
 
 import pytest
 
-from finitewidth.ensembles import progress
+from finitewidth import _progress
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,8 @@ from finitewidth.ensembles import progress
 def test_when_it_appears(capsys, monkeypatch, shown, terminal, long, appears):
     """On standard error only."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
-    monkeypatch.setattr(progress, "_LONG", -1.0 if long else 1e9)
-    with progress.ProgressBar(total=100, done=20, shown=shown) as bar:
+    monkeypatch.setattr(_progress, "_LONG", -1.0 if long else 1e9)
+    with _progress.ProgressBar(total=100, done=20, shown=shown) as bar:
         bar.advance_to(60)
         bar.advance_to(100)
     out, err = capsys.readouterr()
