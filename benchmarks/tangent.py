@@ -30,7 +30,7 @@ def finer(net: fw.MLP, x: np.ndarray) -> Tangent:
     with jax.enable_x64(True):
         K1 = net.first_kernel(x)
         pairs, largest = pair_index(len(x)), 2 * largest_variance(net, K1)
-        first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(K1))
+        first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(net.overlap(x)))
         rules = pair_rule(net.activation, largest, 5), product_rule(net.activation, largest, VALUES_AND_SLOPES)
         return iterate(net.activation, layer_parameters(net), *first, pairs, *rules)
 

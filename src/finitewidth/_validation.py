@@ -19,20 +19,26 @@ def is_concrete(value: Any) -> bool:
     return not isinstance(value, Tracer)
 
 
+def as_numbers(value: Any, argument: str) -> Array | np.ndarray:
+    """`value` as an array of numbers of any type: JAX's if it is made of those, which may be traced, else NumPy's."""
+    of_jax = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
+    try:
+        array = jnp.asarray(value) if of_jax else np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(argument, f"a ragged {type(value).__name__}", "an array of real numbers") from error
+    if not (jnp.issubdtype(array.dtype, jnp.number) or jnp.issubdtype(array.dtype, jnp.bool_)):
+        raise ShapeError(argument, f"{array.dtype} entries", "an array of real numbers")
+    return array
+
+
 def as_floats(value: Any, argument: str) -> Array:
     """`value` as a real floating-point JAX array without NaN or infinity."""
-    if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value)):
-        try:
-            value = np.asarray(value)
-        except (TypeError, ValueError) as error:
-            raise ShapeError(argument, f"a ragged {type(value).__name__}", "an array of real numbers") from error
-        if value.dtype.kind not in "fiubc":
-            raise ShapeError(argument, f"{value.dtype} entries", "an array of real numbers")
-        value = value if value.dtype.kind == "c" else value.astype(np.float64)
-    array = jnp.asarray(value)
-    if jnp.issubdtype(array.dtype, jnp.complexfloating):
+    numbers = as_numbers(value, argument)
+    if jnp.issubdtype(numbers.dtype, jnp.complexfloating):
         raise DomainError(argument, "complex numbers", "real numbers")
-    array = array.astype(jnp.result_type(float))
+    if isinstance(numbers, np.ndarray):
+        numbers = numbers.astype(np.float64)
+    array = jnp.asarray(numbers).astype(jnp.result_type(float))
     if is_concrete(array) and not bool(np.isfinite(np.asarray(array)).all()):
         raise DomainError(argument, "a NaN or infinite entry", "finite numbers")
     return array

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
+from finitewidth import Activation, DomainError
 from finitewidth.activations import ACTIVATIONS, as_activation
+from finitewidth.activations.families import ScaleInvariant
 from finitewidth.gaussian.line import line_average
 from finitewidth.gaussian.pairs import square_average
 from references import vectorised
 
 ALL = sorted(set(ACTIVATIONS) - {"silu"})
 
-TAYLOR = {  # sigma_0..sigma_5, table 3.4 of the sheet on chapter 5
+TAYLOR = {  # sigma_0..sigma_5
     "linear": (0, 1, 0, 0, 0, 0),
     "tanh": (0, 1, 0, -2, 0, 16),
     "sin": (0, 1, 0, -1, 0, 1),
@@ -125,3 +127,43 @@ def test_bad_parameters_are_refused(call, argument):
     """Parameters out of range."""
     with pytest.raises(fw.ArgumentError, match=argument):
         call()
+
+
+@pytest.mark.parametrize(
+    ("function", "kinks"),
+    [
+        (jax.nn.relu, (0.0,)),
+        (jax.nn.elu, (0.0,)),
+        (jax.nn.soft_sign, (0.0,)),
+        (jax.nn.hard_swish, (-3.0, 3.0)),
+        (lambda z: jax.nn.relu(z - jnp.pi), (np.pi,)),
+        (lambda z: 0.3 * z * jnp.abs(z), (0.0,)),
+        (jnp.sign, (0.0,)),
+        (lambda z: jnp.tanh(50 * z), ()),
+        (lambda z: jnp.sin(30 * z), ()),
+    ],
+)
+def test_kinks_are_found(function, kinks):
+    """Jumps of the function or of its first three derivatives, wherever they are; steep is not a jump."""
+    found = as_activation(function).kinks
+    assert len(found) == len(kinks)
+    np.testing.assert_allclose(found, kinks, rtol=1e-13)
+
+
+def test_declared_and_found_kinks_are_one():
+    """A kink that is declared is not found a second time, and one that was forgotten is added."""
+    clip = Activation(lambda z: jnp.clip(z, -1.0, 1.0), kinks=(1.0,))
+    assert as_activation(clip).kinks == (-1.0, 1.0)
+
+
+def test_two_half_lines_are_known_in_closed_form():
+    """PDLT (2.13): whatever they are called."""
+    found = as_activation(lambda z: jnp.where(z > 0, z, 2.5 * z))
+    assert isinstance(found, ScaleInvariant)
+    assert (found.a_plus, found.a_minus) == (1.0, 2.5)
+
+
+def test_stairs_are_refused():
+    """A function that jumps everywhere has no averages that quadrature finds."""
+    with pytest.raises(DomainError, match="16"):
+        as_activation(jnp.floor)

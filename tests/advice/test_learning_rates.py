@@ -178,6 +178,8 @@ def test_refusals():
     net = MLP("tanh", (3, 8, 1))
     with pytest.raises(ArgumentError, match="did you mean 'adam'"):
         learning_rates(net, "adamw")
+    with pytest.raises(ArgumentError, match="optimizer"):
+        learning_rates(net, ["sgd"])
     for rate in (0.0, -1.0, float("nan")):
         with pytest.raises(ArgumentError, match="rate"):
             learning_rates(net, rate=rate)

@@ -166,11 +166,10 @@ def test_float64_whatever_the_setting():
         (("tanh", 1.0, -2.0), "C_W"),
         ((lambda z: jnp.sin(z), 1e4), "K"),
         ((lambda z: jnp.exp(z), 100.0), "K"),
-        ((jax.nn.relu, 1.0), "K"),
     ],
 )
 def test_bad_arguments(arguments, named):
-    """Each names the argument; an undeclared kink, oscillations and tails are not integrated silently."""
+    """Each names the argument; oscillations and tails are not integrated silently."""
     with pytest.raises(DomainError) as caught:
         susceptibilities(*arguments)
     assert caught.value.argument == named

@@ -92,6 +92,13 @@ def test_no_fixed_point_where_the_tangent_kernel_grows():
     assert (end.K_star, end.Theta) == pytest.approx((0.6, (1 + 0.3) / 0.5))
 
 
+def test_couplings_of_a_tangent_kernel_that_is_zero():
+    """PDLT (9.23)-(9.24): what does not learn does not fluctuate; only the metric does."""
+    found = tangent_single_input_flow("tanh", 1.0, 3, 0.0, 1.0, 0.0, 0.0).ratios
+    assert all((part == 0).all() for part in (found.A, found.B, found.D, found.F))
+    assert found.V[-1] > 0
+
+
 def test_effective_exponents_of_powers():
     """PDLT (9.22): a pure power has its exponent at every layer."""
     layers = np.arange(5, 30)

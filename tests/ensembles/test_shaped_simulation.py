@@ -145,3 +145,10 @@ def test_bad_descriptions(make, argument):
     with pytest.raises(ArgumentError) as caught:
         make()
     assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize("block", [ShapedMLP(shaped_relu(-4.0, -4.0)), ShapedResNet(0.5, -4.0, -4.0)])
+def test_flat_activations(block):
+    """Slopes $1 - 4n^{-1/2}$ vanish at width 16: said in terms of what the caller chose."""
+    with pytest.raises(DomainError, match=r"`c_plus, c_minus`: got -4, -4.*at width 16"):
+        simulate_block(block, np.eye(2), width=16, depth=2, networks=2)

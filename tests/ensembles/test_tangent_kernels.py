@@ -246,6 +246,7 @@ def test_blow_up_says_where():
     ("change", "error", "says"),
     [
         ({"net": "tanh"}, ArgumentError, "net"),
+        ({"net": MLP("perceptron", (3, 4, 1))}, DomainError, "jumps"),
         ({"x": [[1.0]]}, ArgumentError, "x"),
         ({"networks": 0}, DomainError, "networks"),
         ({"seed": -1}, DomainError, "seed"),

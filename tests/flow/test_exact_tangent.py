@@ -91,6 +91,8 @@ def test_variance_of_the_metric_is_the_known_one():
 
 def test_refusals():
     """Smooth activations do not close; far from criticality depth leaves the floats."""
+    with pytest.raises(ArgumentError, match="`kernel`"):
+        exact_tangent_flow(MLP("relu", (3, 4, 1), C_b=2.0), kernel=[[1.0]])
     with pytest.raises(ArgumentError, match="scale-invariant"):
         exact_tangent_flow(MLP("tanh", (3, 4, 1)), X)
     with pytest.raises(BlowUpError):

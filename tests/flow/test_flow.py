@@ -134,7 +134,7 @@ def test_layers_may_differ():
         np.testing.assert_allclose(theory.K[layer], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["tanh", "relu", "gelu"])
+@pytest.mark.parametrize("name", ["relu", "gelu"])
 def test_differentiable_in_inputs_and_hyperparameters(name):
     """Gradients of K, V and G1 against finite differences."""
     x = jnp.asarray(inputs(2, seed=3))

@@ -52,16 +52,3 @@ def test_remainder_falls_as_the_inverse_width(case):
         worst = np.abs(extrapolated / error)
         # About 4 * 21 independent numbers: the largest of that many normals is below 4 with probability 0.995.
         assert worst.max() < 4.5, (quantity, worst.max())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["dense", "lazy"])
-def test_real_weights_agree(method):
-    """PDLT (4.76): networks with real weights, or lazily sampled ones, measured like the chain."""
-    net = fw.MLP("tanh", (3, 48, 40, 1), C_b=0.05, C_W=1.4)
-    x = np.random.default_rng(12).normal(size=(2, 3))
-    theory = fw.flow(net, x, through="next")
-    measured = fw.simulate(net, x, networks=20_000, seed=5, method=method)
-    corrected = theory.V + theory.V1 / theory.previous_widths[:, None, None, None, None]
-    assert (np.abs(measured.V.mean - corrected)[1:] <= 4 * measured.V.standard_error[1:]).all()
-    assert (np.abs(measured.K.mean - theory.G)[1:] <= 4 * measured.K.standard_error[1:]).all()

@@ -1,6 +1,7 @@
 """The tangent kernel's flow: printed numbers, the printed recursions, symmetries, limits and identities."""
 
 import functools
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +12,9 @@ from hypothesis import given, settings, strategies as st
 import finitewidth as fw
 from finitewidth.activations import Activation, leaky_relu
 from finitewidth.flow import flow
+from finitewidth.flow.tangent_layers import tangent_contributions
 from finitewidth.gaussian.accuracy import gram_rule
-from finitewidth.networks import MLP
+from finitewidth.networks import MLP, frozen_ntk
 from finitewidth.networks.kernel_map import kernel_map
 
 SMOOTH = ["tanh", "gelu", "sin"]
@@ -25,6 +27,11 @@ HYPERPARAMETERS = {
     "lambda_W": (1.1, 0.6, 1.4, 0.8),
 }
 TENSORS = ("A", "B", "D", "F")
+
+
+@dataclass(frozen=True)
+class Unlabelled(Activation):
+    """Not recognised, whatever it is."""
 
 
 def inputs(samples, features=3, seed=0):
@@ -197,7 +204,7 @@ def test_the_printed_recursions_with_inverse_kernels():
         np.testing.assert_allclose(getattr(theory, name)[layer + 1], expected, rtol=1e-8, atol=1e-10, err_msg=name)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ["gelu", "relu"])
 def test_symmetries(name):
     """Exchange symmetries of PDLT (8.82) and (8.67), those that B and F have and those that they lack."""
     theory = mixed_network(name)
@@ -252,7 +259,7 @@ def test_tensors_of_some_inputs_are_those_of_all(name):
         np.testing.assert_allclose(getattr(whole, field)[:, :2, :2], getattr(part, field), rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ["gelu", "relu"])
 def test_copies_of_an_input_share_its_tangent_kernel(name):
     """A singular kernel is harmless: all components between copies of one input equal that input's own."""
     net = MLP(name, WIDTHS, **HYPERPARAMETERS)
@@ -267,8 +274,8 @@ def test_copies_of_an_input_share_its_tangent_kernel(name):
 @pytest.mark.parametrize(
     ("known", "unknown"),
     [
-        ("sin", Activation(lambda z: jnp.sin(z), name="unlabelled sine")),
-        (leaky_relu(0.3), Activation(lambda z: jnp.where(z > 0, z, 0.3 * z), (0.0,), name="unlabelled leaky")),
+        ("sin", Unlabelled(lambda z: jnp.sin(z))),
+        (leaky_relu(0.3), Unlabelled(lambda z: jnp.where(z > 0, z, 0.3 * z), (0.0,))),
     ],
     ids=["sin", "leaky"],
 )
@@ -296,6 +303,33 @@ def test_from_a_first_kernel():
         )
 
 
+@pytest.mark.parametrize(("size", "C_W"), [(1e-6, 1.0), (1e-8, 1.0), (1.0, 0.0)])
+def test_first_tangent_kernel_is_that_of_the_inputs(size, C_W):
+    """PDLT (8.23): from inputs that biases drown, and that no weight sees, no digit is lost."""
+    net = MLP("tanh", (1, 8, 1), C_b=[1.0, 0.1], C_W=[C_W, 1.0], lambda_b=0.0)
+    theory = flow(net, [[size]], through="ntk")
+    assert theory.Theta[0, 0, 0] == pytest.approx(size**2, rel=1e-14)
+    assert frozen_ntk(net, [[size]]) == pytest.approx(theory.Theta[-1], rel=1e-12)
+    assert tangent_contributions(net, [[size]]).overlap[0, 0, 0] == pytest.approx(size**2, rel=1e-14)
+
+
+def test_a_kernel_with_little_but_bias():
+    """PDLT (4.8): the overlaps of nearly equal inputs are positive to rounding only, which is not held against them."""
+    net = MLP("tanh", (1, 8, 1), C_b=[1.0, 0.1])
+    K1 = net.first_kernel([[1e-7], [3e-7]])
+    np.testing.assert_allclose(flow(net, kernel=K1, through="ntk").Theta[0], 1.0, rtol=1e-12)
+
+
+def test_a_tangent_kernel_that_is_zero_does_not_fluctuate():
+    """PDLT (9.23): without learning the relative variance is zero, not 0/0."""
+    net = MLP("tanh", (1, 8, 1), C_b=[1.0, 0.1], lambda_b=[0.0, 1.0], lambda_W=[0.0, 1.0])
+    first, last = flow(net, [[1.0]], through="ntk").relative_tangent_fluctuation[:, 0]
+    assert first == 0
+    assert last > 0
+    nothing = flow(net.replace(lambda_b=0.0, lambda_W=0.0), [[1.0]], through="ntk")
+    np.testing.assert_array_equal(nothing.relative_tangent_fluctuation, 0)
+
+
 def test_gradients_in_learning_rates():
     """Theta is linear in the rates: its gradient is the contribution of each layer's biases, PDLT (9.28)."""
     net = MLP("tanh", (3, 8, 8, 1), C_W=1.2)
@@ -318,4 +352,52 @@ def test_bad_input():
     with pytest.raises(fw.DomainError, match="lambda_b"):
         MLP("tanh", (2, 8, 1), lambda_b=-1.0)
     with pytest.raises(fw.DomainError, match="C_W"):
-        flow(MLP("tanh", (2, 8, 1), C_b=1.0, C_W=(0.0, 1.0)), [[1.0, 0.0]], through="ntk")
+        flow(MLP("tanh", (2, 8, 1), C_b=1.0, C_W=(0.0, 1.0)), kernel=[[1.0]], through="ntk")
+    with pytest.raises(fw.DomainError, match=r"`kernel`.*C_b = 2"):
+        flow(MLP("tanh", (2, 8, 1), C_b=2.0), kernel=[[1.0, 0.2], [0.2, 1.0]], through="ntk")
+
+
+HARD_TANH = fw.Activation(lambda z: jnp.clip(z, -1.0, 1.0), name="hard_tanh")
+
+
+@pytest.mark.parametrize(
+    ("activation", "other", "sign", "tolerance"),
+    [
+        ("relu", (1.0, 0.3), 1, 1e-10),
+        ("relu", (1.0, 0.3 + 1e-6), 1, 1e-4),
+        (HARD_TANH, (1.0, 0.3), 1, 1e-10),
+        (HARD_TANH, (-1.0, -0.3), -1, 1e-10),
+        (HARD_TANH, (1.0, 0.3 + 1e-6), 1, 1e-4),
+    ],
+)
+def test_inputs_that_all_but_coincide(activation, other, sign, tolerance):
+    """PDLT (8.97), (9.3): with a kink, derivatives diverge between copies; the tensors are continuous there nevertheless."""
+    net = fw.MLP(activation, (2, 80, 80, 80, 1), C_W=1.6, lambda_b=0.0)
+    alone = fw.flow(net, [[1.0, 0.3]], through="ntk")
+    both = fw.flow(net, [[1.0, 0.3], other], through="ntk")
+    for name in ("Theta", "H1", "G1", "V", "A", "D"):
+        expected = getattr(alone, name)[-1].reshape(())
+        found = (
+            sign * getattr(both, name)[-1, 0, 1]
+            if name in ("Theta", "H1", "G1")
+            else getattr(both, name)[-1, 0, 1, 0, 1]
+        )
+        assert found == pytest.approx(expected, rel=tolerance, abs=tolerance), name
+
+
+def test_callables_with_kinks_nobody_declared():
+    """PDLT (8.63): a plain callable gives the numbers of the named activation."""
+    x = np.array([[1.0, 0.3], [0.2, -0.7]])
+    named, plain = (
+        fw.flow(fw.MLP(activation, (2, 6, 6, 1), C_b=0.1, C_W=1.4), x, through="ntk")
+        for activation in ("softsign", jax.nn.soft_sign)
+    )
+    for field in ("Theta", "V", "A", "D", "F", "B", "H1"):
+        np.testing.assert_allclose(getattr(plain, field), getattr(named, field), rtol=1e-10, atol=1e-12)
+
+
+def test_averages_that_do_not_exist():
+    """An activation that outgrows the Gaussian, or is not finite where preactivations go, is refused by name."""
+    for function, words in ((lambda z: jnp.exp(z**2), "too large|infinite"), (lambda z: jnp.log(z + 5.0), "NaN")):
+        with pytest.raises(fw.DomainError, match=words):
+            fw.flow(fw.MLP(function, (2, 4, 4, 1)), np.ones((1, 2)), through="ntk")

@@ -163,6 +163,9 @@ def test_insertions_against_drawn_weights():
 
 def test_refusals(theory):
     """Every bad argument is named."""
+    for function in (lambda flow: tangent_correlator(flow, 1, [(0, 0)] * 4), averaged_tangent_covariance):
+        with pytest.raises(ArgumentError, match="`flow`: got NoneType"):
+            function(None)
     with pytest.raises(ArgumentError, match="layer"):
         tangent_correlator(theory, 4, [(0, 0)] * 4)
     with pytest.raises(ArgumentError, match="sites"):

@@ -163,7 +163,7 @@ class ManyDigits:
 # ---- closed forms ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, SIX])
+@pytest.mark.parametrize("n", [0, 2, 3, 4, SIX])
 def test_all_variables_independent_or_all_the_same(n):
     """PDLT (2.13)-(2.14) and PDLT (1.15): powers of one average, or moments of one variable."""
     odd, even = LEAKY
@@ -424,7 +424,7 @@ def central_difference(function, K, direction, step=2e-3):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("average", "n"),
-    [*itertools.product([sign_product, step_product, leaky], [2, 3, 4]), (leaky, 6)],
+    [(sign_product, 2), (step_product, 3), (sign_product, 4), (leaky, 4), (leaky, 6)],
 )
 def test_gradients_of_regular_covariances(average, n):
     """PDLT (4.40) and its kin as functions of the kernel, against differences."""

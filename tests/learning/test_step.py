@@ -116,5 +116,7 @@ def test_refusals():
     ):
         with pytest.raises(ArgumentError, match=match):
             predicted_loss_change(**(dict(net=net, params=params, x=X, y=Y, rate=0.1) | bad))
+    with pytest.raises(ArgumentError, match="`observable`: got str"):
+        predicted_change(net, params, X, Y, 0.1, "mean", layer=1)
     with pytest.raises(ArgumentError, match="layer"):
         predicted_change(net, params, X, Y, 0.1, product, layer=5)

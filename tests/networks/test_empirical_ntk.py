@@ -239,6 +239,10 @@ def mixing(params, x):
         ({"batch_size": 0}, DomainError, "batch_size"),
         ({"x1": np.zeros((0, 4))}, ShapeError, "x1"),
         ({"x1": 1.0}, ShapeError, "x1"),
+        ({"x1": None}, ShapeError, "x1"),
+        ({"x1": [["a"]]}, ShapeError, "x1"),
+        ({"x1": np.asarray([["a"]])}, ShapeError, "x1"),
+        ({"x1": [[1.0], [1.0, 2.0]]}, ShapeError, "x1.*ragged"),
         ({"x1": np.full((2, 4), np.nan)}, DomainError, "x1"),
         ({"x2": np.zeros((2, 5))}, ShapeError, "x2"),
         ({"x1": np.zeros((2, 9))}, ArgumentError, "a function that fails on inputs"),
@@ -256,6 +260,8 @@ def mixing(params, x):
         ({"rates": {"V": 1.0}}, ShapeError, "rates"),
         ({"rates": {"W": np.ones(7)}}, ShapeError, "rates"),
         ({"rates": {"W": -1.0}}, DomainError, "rates"),
+        ({"rates": {"W": np.inf}}, DomainError, "rates"),
+        ({"rates": {"W": "a"}}, ShapeError, "rates"),
     ],
 )
 def test_bad_input_is_named(change, error, says):

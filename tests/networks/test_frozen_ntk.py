@@ -13,7 +13,7 @@ def softplus_like(z):
     return jnp.log1p(jnp.exp(z - 1))
 
 
-@pytest.mark.parametrize("activation", ["tanh", "gelu", "relu", "softsign", softplus_like, "linear"])
+@pytest.mark.parametrize("activation", ["relu", "softsign", softplus_like])
 def test_agrees_with_the_flow(activation):
     """PDLT (8.63), (9.5): the same numbers as the flow of a few inputs, whose averages go another way."""
     net = MLP(activation, (3, 8, 8, 8, 1), C_b=0.1, C_W=(1.1, 1.4, 0.9, 1.2), lambda_b=0.3, lambda_W=(1, 2, 0.5, 1))

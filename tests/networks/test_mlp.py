@@ -7,6 +7,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import finitewidth as fw
+from finitewidth.advice import diagnose_gradients, equivalence_rates, standard_rates
+from finitewidth.ensembles.ntk_samples import ntk_samples
+from finitewidth.ensembles.simulation import simulate_mlp
+from finitewidth.flow.exact_tangent import exact_tangent_flow
+from finitewidth.flow.linear import deep_linear
+from finitewidth.flow.tangent_layers import tangent_contributions
+from finitewidth.networks import draw_parameters, frozen_ntk
 
 
 def test_parameters_of_figure_2_1():
@@ -76,6 +83,8 @@ BAD_INPUTS = {
     "ragged": [[1.0], [1.0, 2.0]],
     "complex": [[1j, 1.0]],
     "none": None,
+    "ragged, of JAX": [jnp.ones(2), jnp.ones(3)],
+    "keys": jax.random.key(0),
 }
 
 
@@ -100,6 +109,33 @@ def test_bad_kernels_are_refused(kernel, message):
     """A first-layer kernel must be a covariance."""
     with pytest.raises(fw.ArgumentError, match=message):
         fw.flow(NET, kernel=kernel)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        fw.flow,
+        fw.kernel,
+        frozen_ntk,
+        tangent_contributions,
+        exact_tangent_flow,
+        deep_linear,
+        diagnose_gradients,
+        equivalence_rates,
+        lambda net, x: equivalence_rates(net),
+        lambda net, x: fw.tune(net),
+        lambda net, x: fw.learning_rates(net),
+        lambda net, x: standard_rates(net),
+        lambda net, x: draw_parameters(net, 0),
+        simulate_mlp,
+        ntk_samples,
+        fw.report,
+    ],
+)
+def test_what_is_no_network_is_refused(call):
+    """An activation in place of the network, say."""
+    with pytest.raises(fw.ArgumentError, match="`net`: got str; expected an MLP"):
+        call("tanh", np.ones((1, 2)))
 
 
 def test_blow_up_is_said():

@@ -123,6 +123,7 @@ def test_float64_whatever_the_global_setting():
     ("change", "error", "says"),
     [
         ({"net": "tanh"}, ArgumentError, "net"),
+        ({"net": NET.replace(activation="perceptron")}, ArgumentError, "jumps"),
         ({"params": [1.0]}, ArgumentError, "params"),
         ({"params": Parameters((), ())}, ShapeError, "params.weights"),
         ({"x1": np.zeros((2, 5))}, ShapeError, "x1"),

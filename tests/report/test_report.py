@@ -153,6 +153,25 @@ def test_uniform_networks_take_the_short_way():
     )
 
 
+@pytest.mark.parametrize(
+    ("rates", "says"),
+    [
+        ([0.0, 1.0, 1.0], "Layer 1 does not learn, at rates of zero. The others learn alike"),
+        ([0.0, 0.0, 1.0], "Layers 1 to 2 do not learn, at rates of zero. The tangent kernel"),
+        (0.0, "All rates are zero: nothing learns."),
+    ],
+)
+def test_layers_that_do_not_learn(rates, says):
+    """PDLT (9.23): a tangent kernel that is zero does not fluctuate, and every form of the report can be had."""
+    made = report(MLP("tanh", (4, 16, 16, 1), lambda_b=rates, lambda_W=rates), networks=10)
+    part = json.loads(made.to_json())["training"]
+    assert part["verdict"].count(says) == 1
+    assert part["Theta"][0] == part["relative_fluctuation"][0] == 0
+    assert sum(part["share"]["bias"]) + sum(part["share"]["weight"]) == pytest.approx(1.0 if np.any(rates) else 0.0)
+    assert "Training" in str(made)
+    assert "nan" not in made.to_html()
+
+
 def test_activations_that_jump_have_no_training_section():
     """A step has no tangent kernel; the rest of the report stands."""
     made = report(MLP("perceptron", (4, 16, 1), C_b=0.1), networks=10)

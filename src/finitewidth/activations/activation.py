@@ -1,7 +1,7 @@
 """What a network needs to know of its activation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,9 @@ from jaxtyping import Array, Float
 from .._errors import ArgumentError, DomainError, UnknownNameError
 from .._precision import in_float64
 from ..gaussian.function import Function
+from .find_kinks import find_kinks
+
+_SAME_KINK = 1e-8  # a declared kink and one that was found
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Activation(Function):
     """An activation: a `Function` with a name, and its formula for people to read.
 
     Any elementwise JAX callable becomes one: `Activation(value=lambda z: z * jnp.exp(-z**2), name="mexican")`.
-    Points where the function or a derivative jumps must be declared in `kinks`.
+    Points where the function or a derivative jumps are its `kinks`; a network looks for those that are not declared.
     """
 
     name: str = field(default="custom", kw_only=True)
@@ -57,7 +60,21 @@ def _check(activation: Activation) -> Activation:
         raise ArgumentError(name, "a callable whose value depends on the other entries", "an elementwise function")
     if any(not np.isfinite(kink) for kink in activation.kinks):
         raise DomainError("kinks", activation.kinks, "finite points")
-    return activation
+    return _with_kinks(activation)
+
+
+def _with_kinks(activation: Activation) -> Activation:
+    """The same with all its kinks; one that consists of two half-lines is known in closed form."""
+    from .families import scale_invariant_like  # families are activations
+
+    if type(activation) is not Activation:
+        return activation
+    declared = activation.kinks
+    undeclared = [at for at in find_kinks(activation.value) if all(abs(at - kink) > _SAME_KINK for kink in declared)]
+    known = scale_invariant_like(activation) if {*declared, *undeclared} <= {0.0} else None
+    if known is None and undeclared:
+        return replace(activation, kinks=tuple(sorted({*declared, *undeclared})))
+    return known or activation
 
 
 def as_activation(activation: str | Activation | Callable[[Array], Array]) -> Activation:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..gaussian.arcsine import arcsine
+from ..gaussian.arcsine import arcsine, correlation
 
 # Roots and inverses are taken of each variance alone: in a Gram matrix these are vectors, computed once per input.
 
@@ -63,7 +63,7 @@ def absolute_value_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> A
     if i < j:
         return absolute_value_pair(j, i, Kbb, Kab, Kaa)
     scale = jnp.sqrt(Kaa * Kbb)
-    rho = jnp.clip(Kab / scale, -1.0, 1.0)
+    rho = correlation(Kab, scale)
     if (i, j) == (0, 0):  # a function of rho alone: its rounding error is then not amplified near coincidence
         return scale * (_sine(rho) + rho * arcsine(rho)) * (2 / math.pi)
     if (i, j) == (1, 1):
@@ -89,7 +89,7 @@ def absolute_value_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> A
 def step_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     r"""Moments of the step function: $\tfrac14 + \arcsin(\rho)/2\pi$; derivatives are zero at coincidence."""
     if (i, j) == (0, 0):
-        return 0.25 + arcsine(jnp.clip(Kab / jnp.sqrt(Kaa * Kbb), -1.0, 1.0)) / (2 * math.pi)
+        return 0.25 + arcsine(correlation(Kab, jnp.sqrt(Kaa * Kbb))) / (2 * math.pi)
     singular = coincident(Kaa, Kab, Kbb)
     away = jnp.where(singular, 0.0, Kab)
 

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._errors import DomainError
+from .._precision import in_float64
 from .._validation import as_count, as_number
 from ..gaussian.orthants import absolute_value_product, step_product
 from ..gaussian.sign_moments import two_slope_average
@@ -199,6 +200,17 @@ def scale_invariant(a_plus: float, a_minus: float, name: str = "scale_invariant"
     return ScaleInvariant(
         _NamedValue(value, (right, left)), kinks, name=name, formula=formula, a_plus=right, a_minus=left
     )
+
+
+@in_float64
+def scale_invariant_like(activation: Activation) -> ScaleInvariant | None:
+    """The scale-invariant activation that equals this one, if it consists of two half-lines through zero."""
+    z = np.array([1.0, 1e-3, 0.3, 7.0, 40.0])
+    right, left = (np.asarray(activation(jnp.asarray(side * z))) / (side * z) for side in (1, -1))
+    lines = all(np.allclose(slopes, slopes[0], rtol=1e-13, atol=0.0) for slopes in (right, left))
+    if not lines or right[0] == left[0] == 0:
+        return None
+    return scale_invariant(float(right[0]), float(left[0]), activation.name)
 
 
 def leaky_relu(slope: float = 0.01) -> ScaleInvariant:

@@ -13,7 +13,7 @@ from ..criticality.classes import Criticality
 from ..criticality.classify import criticality
 from ..criticality.tangent_asymptotics import decay_exponents
 from ..flow.tangent_layers import tangent_contributions
-from ..networks import MLP
+from ..networks import MLP, as_mlp
 
 Rates = tuple[Float[Array, " L"], Float[Array, " L"]]
 
@@ -36,6 +36,7 @@ def equivalence_rates(net: MLP, x: Any = None) -> Rates:
     $\Theta^{(L)}_{\alpha\alpha}$ over these inputs are computed by the recursion, PDLT (9.28), and normalised to $\frac1{2L}$ each, so
     that it is one. Far from criticality that takes exponentially different rates, and is no substitute for `tune`.
     """
+    as_mlp(net)
     if x is None:
         return rates_of_class(net, criticality(net.activation))
     split = tangent_contributions(net.replace(lambda_b=1.0, lambda_W=1.0), x)

@@ -13,7 +13,7 @@ from .._validation import as_floats
 from ..criticality.susceptibilities import susceptibilities_at
 from ..criticality.trust import check_continuous
 from ..flow.tangent_layers import tangent_contributions
-from ..networks import MLP
+from ..networks import MLP, as_mlp
 
 # Power laws change a quantity by chi = 1 - p/l a layer, with p <= 2, so L |log chi| <= 2 at any depth; beyond this it is
 # an exponential that depth has made visible.
@@ -83,7 +83,7 @@ def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
     - `x`: inputs (N, n_0).
     - `y`: targets (N, n_L), which count in the error factor; zero unless given.
     """
-    check_continuous(net.activation)
+    check_continuous(as_mlp(net).activation)
     split = tangent_contributions(net, x)
     kernels, chain, overlap, bias, weight = (
         np.asarray(part).diagonal(axis1=1, axis2=2)

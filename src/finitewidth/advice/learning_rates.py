@@ -15,7 +15,7 @@ from .._validation import as_inputs, as_number
 from ..activations import Activation
 from ..flow.tangent_layers import tangent_contributions
 from ..gaussian.line import line_average
-from ..networks import MLP
+from ..networks import MLP, as_mlp
 from ..networks.parameters import Parameters
 
 
@@ -94,8 +94,9 @@ def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any =
     - `rate`: the global rate $\eta > 0$.
     - `x`: for Adam, typical inputs (N, n_0), on which $\chi$, $g$ and $\langle|\sigma|\rangle$ depend; entries of size one unless given.
     """
+    as_mlp(net)
     known = {"sgd": _gradient_descent, "adam": _signs}
-    if optimizer not in known:
+    if not isinstance(optimizer, str) or optimizer not in known:
         raise UnknownNameError("optimizer", optimizer, known)
     eta = as_number(rate, "rate")
     if eta <= 0:
@@ -110,7 +111,7 @@ def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any =
 def standard_rates(net: MLP) -> MLP:
     r"""The same network under plain gradient descent, one rate for all parameters: $\lambda_b = 1$ and $\lambda_W^{(\ell)} = n_{\ell-1}$,
     PDLT (8.6). Its tangent kernel grows with the width, and the share of biases in it falls as $1/n$."""
-    return net.replace(lambda_b=1.0, lambda_W=np.asarray(net.widths[:-1], dtype=float))
+    return as_mlp(net).replace(lambda_b=1.0, lambda_W=np.asarray(net.widths[:-1], dtype=float))
 
 
 def _gradient_descent(net: MLP, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

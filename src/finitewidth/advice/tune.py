@@ -6,7 +6,7 @@ from .._errors import DomainError
 from .._precision import in_float64
 from ..criticality.classify import criticality
 from ..criticality.renormalised import renormalised_C_W
-from ..networks import MLP
+from ..networks import MLP, as_mlp
 from .equivalence import rates_of_class
 
 
@@ -40,7 +40,7 @@ def tune(net: MLP, renormalised: bool = False) -> MLP:
     - `renormalised`: correct $C_W$ of each layer after the first for the width of the layer before it,
       $C_W(1+\frac2{3n})$ in the $K^\star = 0$ class, PDLT (5.142).
     """
-    verdict = criticality(net.activation)
+    verdict = criticality(as_mlp(net).activation)
     if verdict.point is None:
         raise NotTunableError(verdict.activation, verdict.reason)
     C_W = np.full(net.depth, verdict.point.C_W)

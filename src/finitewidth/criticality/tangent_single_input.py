@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from .._errors import BlowUpError, DomainError
 from .._precision import in_float64, to_numpy
+from .._ratio import ratio_or_zero
 from .._validation import as_count, as_number, is_concrete, per_layer
 from ..activations import Activation, as_activation
 from ..networks.every_layer import every_layer
@@ -43,9 +44,10 @@ class TangentSingleInputFlow(eqx.Module):
 
     @property
     def ratios(self) -> Ratios[Array]:
-        """The dimensionless couplings of every layer, to be divided by the width."""
+        """The dimensionless couplings of every layer, to be divided by the width; zero where the tangent kernel is."""
         K, theta = self.K, self.Theta
-        return Ratios(self.V / K**2, self.D / (K * theta), self.F / (K * theta), self.B / theta**2, self.A / theta**2)
+        mixed, tangent = (partial(ratio_or_zero, denominator=scale) for scale in (K * theta, theta**2))
+        return Ratios(self.V / K**2, mixed(self.D), mixed(self.F), tangent(self.B), tangent(self.A))
 
 
 class _State(NamedTuple):

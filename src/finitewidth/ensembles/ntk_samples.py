@@ -8,11 +8,12 @@ import numpy as np
 from jax.random import fold_in
 from jaxtyping import Array, Float, Key
 
-from .._errors import ArgumentError, BlowUpError, UnknownNameError
+from .._errors import BlowUpError, UnknownNameError
 from .._precision import in_float64
 from .._progress import ProgressBar
 from .._validation import as_ensemble, as_inputs
-from ..networks import MLP
+from ..networks import MLP, as_mlp
+from ..networks.tangent_map import check_has_tangent_kernel
 from .forward_backward import MatrixKind, backward, draw, forward
 from .gaussian_matrix import DenseGaussian, LazyGaussian
 from .tangent_samplers import kernel_from_gradients
@@ -37,8 +38,7 @@ def ntk_samples(
 
     **Returns:** an array with axes (network, $i_1$, $i_2$, $\alpha_1$, $\alpha_2$). One network is in memory at a time.
     """
-    if not isinstance(net, MLP):
-        raise ArgumentError("net", type(net).__name__, "an MLP")
+    check_has_tangent_kernel(as_mlp(net).activation)
     inputs = as_inputs(x, "x", net.widths[0])
     networks, seed = as_ensemble(networks, seed)
     if not isinstance(method, str) or method not in _KINDS:

@@ -15,7 +15,7 @@ from .._errors import ArgumentError, BlowUpError, UnknownNameError
 from .._precision import in_float64
 from .._progress import ProgressBar
 from .._validation import as_count, as_ensemble, as_inputs
-from ..networks import MLP
+from ..networks import MLP, as_mlp
 from ..networks.kernel_map import kernel_recursion
 from ..networks.tangent_map import tangent_kernel_recursion
 from .checkpoint import Checkpoint, fingerprint
@@ -69,8 +69,7 @@ def simulate_mlp(
       inputs being stored; with lazy ones only the last layer, at any width (`layers` of the result says which: to measure
       another layer, make it the last).
     """
-    if not isinstance(net, MLP):
-        raise ArgumentError("net", type(net).__name__, "an MLP")
+    as_mlp(net)
     inputs = as_inputs(x, "x", net.widths[0])
     networks, seed = as_ensemble(networks, seed, at_least=2)  # one network has no standard error
     if not isinstance(through, str) or through not in get_args(Through):

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from .._errors import DomainError, ShapeError
 from .._validation import as_count
 from ..gaussian.wick import pairings
-from .result import Flow
+from .result import Flow, as_flow
 
 Site = tuple[int, int]
 """A neuron and a sample."""
@@ -17,7 +17,7 @@ Site = tuple[int, int]
 def checked_sites(flow: Flow, layer: int, sites: Sequence[Site], numbers: tuple[int, ...]) -> tuple[int, list[Site]]:
     """The index of a layer, and sites (neuron, sample) of which there must be one of `numbers`."""
     layer = as_count(layer, "layer")
-    if layer > flow.net.depth:
+    if layer > as_flow(flow).net.depth:
         raise DomainError("layer", layer, f"at most {flow.net.depth}, the network's depth")
     if len(sites) not in numbers:
         raise ShapeError("sites", f"{len(sites)} of them", " or ".join(map(str, numbers)))

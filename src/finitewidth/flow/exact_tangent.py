@@ -96,7 +96,8 @@ def exact_tangent_flow(net: MLP, x: Any = None, *, kernel: Any = None) -> ExactT
     """
     activation = require_scale_invariant(net)
     K1 = jnp.diagonal(starting_kernel(net, x, kernel))
-    first = _Moments(K1, net.first_tangent_kernel(K1), *[jnp.zeros_like(K1)] * 5)
+    overlap = net.overlap_behind(K1[:, None, None])[:, 0, 0] if x is None else jnp.diagonal(net.overlap(x))
+    first = _Moments(K1, net.first_tangent_kernel(overlap), *[jnp.zeros_like(K1)] * 5)
     moments = _iterate(jnp.asarray([activation.A2, activation.A4]), layer_parameters(net), first)
     return to_numpy(finite(ExactTangentFlow(moments, net)))
 

@@ -18,7 +18,7 @@ from ..gaussian.accuracy import (
     pair_rule,
     product_rule,
 )
-from ..networks import MLP, layer_parameters
+from ..networks import MLP, as_mlp, layer_parameters
 from ..networks.kernel_map import compiled_kernels, largest_variance
 from ..networks.pairs import PairIndex, pair_index
 from ..networks.tangent_map import check_has_tangent_kernel
@@ -41,6 +41,11 @@ def first_kernel(net: MLP, x: Any, kernel: Any) -> Float[Array, "N N"]:
     if (x is None) == (kernel is None):
         raise ArgumentError("x", "both or neither of `x` and `kernel`", "either inputs or a first-layer kernel")
     return net.first_kernel(x) if kernel is None else as_covariance(kernel, "kernel")
+
+
+def first_overlap(net: MLP, x: Any, K1: Float[Array, "N N"]) -> Float[Array, "N N"]:
+    """The overlaps of the inputs; read off the first kernel, which loses digits, only where there are no inputs."""
+    return net.overlap_behind(K1) if x is None else net.overlap(x)
 
 
 @in_float64
@@ -72,14 +77,14 @@ def flow(
     """
     if through not in get_args(Through):
         raise UnknownNameError("through", through, get_args(Through))
-    K1 = first_kernel(net, x, kernel)
+    K1 = first_kernel(as_mlp(net), x, kernel)
     largest = largest_variance(net, K1, traced_variance)
     if through == "kernel":
         rule = gram_rule(net.activation, largest)
         return _checked(Flow(net, compiled_kernels(net.activation, layer_parameters(net), K1, rule)))
     pairs = pair_index(len(K1))
     if through == "ntk":
-        return _checked(_tangent(net, K1, pairs, largest))
+        return _checked(_tangent(net, K1, first_overlap(net, x, K1), pairs, largest))
     if through == "next":
         return _checked(_next_order(net, K1, pairs, largest))
     rules = pair_rule(net.activation, largest, derivatives=4), product_rule(net.activation, largest)
@@ -87,13 +92,13 @@ def flow(
     return _checked(Flow(net, pairs.unpack(K), vertex, correction))
 
 
-def _tangent(net: MLP, K1: Float[Array, "N N"], pairs: PairIndex, largest: float) -> Flow:
+def _tangent(net: MLP, K1: Float[Array, "N N"], overlap: Float[Array, "N N"], pairs: PairIndex, largest: float) -> Flow:
     check_has_tangent_kernel(net.activation)
     rules = (
         pair_rule(net.activation, largest, derivatives=5),
         product_rule(net.activation, largest, VALUES_AND_SLOPES),
     )
-    first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(K1))
+    first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(overlap))
     K, v, g1, theta, h1, d, a, b, f = _compiled_tangent(net.activation, layer_parameters(net), *first, pairs, *rules)
     return Flow(
         net,

@@ -15,9 +15,16 @@ from jaxtyping import Array, Float
 
 from ..activations import Activation
 from ..gaussian.function import ElementwiseFunction, differentiate
+from ..gaussian.line import line_rule
 from ..gaussian.pairs import PairRule, pair_moment, square_average
 from ..gaussian.powers import power
 from ..networks.pairs import PairIndex
+
+# 1 - rho^2 below which two inputs count as merged, for first and second derivatives: of values, and of slopes that jump, whose
+# averages are known in closed form or to the accuracy of a quadrature.
+_MERGED_VALUES = (-1.0, 1e-14)  # first derivatives of values never diverge
+_MERGED_CLOSED, _MERGED_NUMERICALLY = (4e-12, 4e-7), (4e-9, 4e-7)
+_ONE_NORM = 1e-2
 
 
 def average_and_derivatives(
@@ -51,7 +58,49 @@ def average_and_derivatives(
             entries.append(jnp.where(same, on_diagonal, between))
         derivatives.append(jnp.stack(entries, axis=-1).reshape((len(same),) + (3,) * k))
         square = differentiate(square)
+    if order and activation.has_jump(1) and not same.all():
+        closeness = jnp.where(same, 1.0, 1 - Kab**2 / (Kaa * Kbb))
+        return _without_divergence(activation, slopes, derivatives, closeness, (Kaa, Kab, Kbb))
     return derivatives
+
+
+def _without_divergence(
+    activation: Activation,
+    slopes: bool,
+    derivatives: list[Array],
+    closeness: Float[Array, " P"],
+    covariance: tuple[Array, Array, Array],
+) -> list[Float[Array, "P ..."]]:
+    r"""Where the slope jumps, derivatives of $\langle f_af_b\rangle$ diverge as two inputs merge: for $f = \sigma$ the second, as
+    $1/\vartheta$ in their angle, for $f = \sigma'$ the first, as $1/\vartheta$, and the second, as $1/\vartheta^3$. The kernels of
+    inputs that have all but merged fluctuate together, along $u = (K_{aa}, K_{ab}, K_{bb})$, and along it nothing diverges:
+
+    $$u\cdot\partial\langle f_af_b\rangle = \tfrac12\langle f_af_b\,He_2(w)\rangle,\quad
+      uu:\partial^2\langle f_af_b\rangle = \tfrac14\langle f_af_b\,He_4(w)\rangle,\qquad z_a = \sqrt{K_{aa}}\,w .$$
+
+    Below the angles at which errors, which grow as derivatives do, would be larger than the angle itself, this is all that
+    is kept.
+    """
+    Kaa, Kab, Kbb = covariance
+    z, weights = line_rule(Kaa, tuple(sorted({*activation.kinks, *(-kink for kink in activation.kinks)})))
+    factor, ratio = activation.derivative(int(slopes)), Kbb / Kaa
+    integrand = weights * factor(z) * factor((jnp.sign(Kab) * jnp.sqrt(ratio))[:, None] * z)
+    w2 = z**2 / Kaa[:, None]
+    along = jnp.sum(integrand * (w2 - 1), axis=1) / 2, jnp.sum(integrand * (w2**2 - 6 * w2 + 3), axis=1) / 4
+    u = jnp.stack([Kaa, Kab, Kbb], axis=1)
+    u_over_square = u / jnp.sum(u**2, axis=1, keepdims=True)
+    merged = [
+        along[0][:, None] * u_over_square,
+        along[1][:, None, None] * u_over_square[:, :, None] * u_over_square[:, None, :],
+    ]
+    # Kinks away from zero are met at once only by inputs of one norm.
+    together = jnp.ones_like(ratio, bool) if not any(activation.kinks) else jnp.abs(ratio - 1) < _ONE_NORM
+    kept = [derivatives[0]]
+    smallest_of = (_MERGED_NUMERICALLY, _MERGED_CLOSED)[activation.has_closed_pair] if slopes else _MERGED_VALUES
+    for regular, limit, smallest in zip(derivatives[1:], merged, smallest_of, strict=False):
+        where = (together & (closeness < smallest)).reshape(-1, *[1] * (regular.ndim - 1))
+        kept.append(jnp.where(where, limit, regular))
+    return kept
 
 
 def push_vector(Df: Float[Array, "P 3"], vector: Float[Array, "P *rest"], pairs: PairIndex) -> Float[Array, "P *rest"]:

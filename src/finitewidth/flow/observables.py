@@ -14,7 +14,7 @@ from .._validation import as_count
 from ..gaussian import nearly_gaussian
 from ..gaussian.grid import GridRule
 from ..gaussian.nearly_gaussian import marginalise_samples
-from .result import Flow
+from .result import Flow, as_flow
 
 Observable = Callable[[Float[Array, "neurons samples"]], Array]
 
@@ -35,7 +35,7 @@ def gaussian_average(function: Observable, K: Float[Array, "N N"], neurons: int)
 def restricted(flow: Flow, layer: int, samples: Sequence[int], neurons: int) -> tuple[Array, Array, Array]:
     """K, v and g1 of a layer on some of the samples, having checked that they can be averaged over."""
     layer = as_count(layer, "layer")
-    if layer > flow.net.depth:
+    if layer > as_flow(flow).net.depth:
         raise DomainError("layer", layer, f"at most {flow.net.depth}, the network's depth")
     if neurons * len(samples) > _MOST_DIMENSIONS:
         got = f"{neurons} neurons times {len(samples)} samples"

@@ -1,10 +1,13 @@
 """What theory says of a network, layer by layer."""
 
+from typing import Any
+
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import DomainError
+from .._errors import ArgumentError, DomainError
+from .._ratio import ratio_or_zero
 from ..networks import MLP
 from ..networks.pairs import PairIndex, pair_index
 
@@ -156,8 +159,16 @@ class Flow(eqx.Module):
     @property
     def relative_tangent_fluctuation(self) -> Float[Array, "L N"]:
         r"""The relative variance of one output's tangent kernel,
-        $(A + 2B)_{\alpha\alpha\alpha\alpha}/(n_{\ell-1}\Theta_{\alpha\alpha}^2)$, PDLT (9.23)."""
+        $(A + 2B)_{\alpha\alpha\alpha\alpha}/(n_{\ell-1}\Theta_{\alpha\alpha}^2)$, PDLT (9.23); zero where nothing learns."""
         diagonal = self.pairs.diagonal
         between = self._known("tangent_between_neurons").diagonal(axis1=1, axis2=2).diagonal(axis1=1, axis2=2)
         variance = self._known("tangent_variance")[:, diagonal, diagonal]
-        return (variance + 2 * between.diagonal(axis1=1, axis2=2)) / self.Theta.diagonal(axis1=1, axis2=2) ** 2
+        of_one_output = variance + 2 * between.diagonal(axis1=1, axis2=2)
+        return ratio_or_zero(of_one_output, self.Theta.diagonal(axis1=1, axis2=2) ** 2)
+
+
+def as_flow(flow: Any) -> Flow:
+    """`flow`, refused unless it is what `flow` returns."""
+    if not isinstance(flow, Flow):
+        raise ArgumentError("flow", type(flow).__name__, "a Flow, such as `flow(net, x)` gives")
+    return flow

@@ -25,7 +25,7 @@ from .._precision import in_float64
 from .._validation import as_count, as_covariance, as_floats, is_concrete
 from ..activations.families import ScaleInvariant
 from ..gaussian.wick import double_factorial
-from ..networks import MLP
+from ..networks import MLP, as_mlp
 from ..networks.every_layer import every_layer
 
 Result = TypeVar("Result")
@@ -246,9 +246,10 @@ def log_kernel_statistics(net: MLP) -> tuple[Float[Array, " L"], Float[Array, " 
 
 def require_scale_invariant(net: MLP) -> ScaleInvariant:
     """The network's activation, refused unless it is scale-invariant."""
-    if not isinstance(net.activation, ScaleInvariant):
-        raise DomainError("net", f"the activation {net.activation.name}", "a scale-invariant one: linear, relu, ...")
-    return net.activation
+    activation = as_mlp(net).activation
+    if not isinstance(activation, ScaleInvariant):
+        raise DomainError("net", f"the activation {activation.name}", "a scale-invariant one: linear, relu, ...")
+    return activation
 
 
 def _as_order(value: Any, argument: str) -> int:
@@ -269,7 +270,7 @@ def starting_kernel(net: MLP, x: Any, kernel: Any) -> Float[Array, "N N"]:
     """$K^{(1)}$ from the inputs, or as given."""
     if (x is None) == (kernel is None):
         raise ArgumentError("x", f"{'neither' if x is None else 'both'} of x and kernel", "exactly one of them")
-    return as_covariance(kernel, "kernel") if x is None else net.first_kernel(x)
+    return as_covariance(kernel, "kernel") if x is None else as_mlp(net).first_kernel(x)
 
 
 def power_table(base: Float[Array, ""], highest: int) -> Float[Array, " powers"]:

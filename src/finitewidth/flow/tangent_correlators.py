@@ -15,7 +15,7 @@ from .._precision import in_float64
 from .._validation import as_count
 from .correlators import Site, checked_sites
 from .observables import Observable, gaussian_average, restricted
-from .result import Flow
+from .result import Flow, as_flow
 
 
 @in_float64
@@ -54,7 +54,10 @@ def _paired(points: list[Site], straight: Float[Array, "N N N N"], crossed: Floa
 def averaged_tangent_covariance(flow: Flow) -> Float[Array, "L N N N N"]:
     r"""The covariance of the tangent kernel averaged over neurons, $\frac1{n_\ell}\sum_i\widehat H_{ii;12}$ with the same for
     samples 34: $\frac1{n_{\ell-1}}\big[A_{(12)(34)} + \frac1{n_\ell}(B_{1324} + B_{1423})\big]$, from PDLT (8.82)."""
-    B, (before, width) = flow.B, (_over_layers(widths) for widths in (flow.net.widths[:-1], flow.net.widths[1:]))
+    B, (before, width) = (
+        as_flow(flow).B,
+        (_over_layers(widths) for widths in (flow.net.widths[:-1], flow.net.widths[1:])),
+    )
     return (flow.A + (jnp.einsum("lacbd->labcd", B) + jnp.einsum("ladbc->labcd", B)) / width) / before
 
 

@@ -23,10 +23,10 @@ from .._validation import is_concrete
 from ..activations import Activation
 from ..gaussian.accuracy import gram_rule
 from ..gaussian.pairs import PairRule
-from ..networks import MLP, LayerParameters, layer_parameters
+from ..networks import MLP, LayerParameters, as_mlp, layer_parameters
 from ..networks.kernel_map import gram, largest_variance
 from ..networks.tangent_map import check_has_tangent_kernel
-from .flow import first_kernel
+from .flow import first_kernel, first_overlap
 
 
 class TangentContributions(eqx.Module):
@@ -59,11 +59,11 @@ def tangent_contributions(net: MLP, x: Any = None, *, kernel: Any = None) -> Tan
     - `net`: the network; its rates `lambda_b`, `lambda_W` weigh the contributions.
     - `x` (N, n_0) or `kernel` (N, N): the inputs, or the first layer's kernel.
     """
-    K1 = first_kernel(net, x, kernel)
+    K1 = first_kernel(as_mlp(net), x, kernel)
     sigma, largest = net.activation, largest_variance(net, K1)
     check_has_tangent_kernel(sigma)
     rule = gram_rule(sigma, largest, derivatives=1)
-    overlap, K, chi = _layers(sigma, rule, layer_parameters(net), K1, _first_overlap(net, K1))
+    overlap, K, chi = _layers(sigma, rule, layer_parameters(net), K1, first_overlap(net, x, K1))
     one = jnp.ones((1, *K1.shape), K1.dtype)
     chain = jnp.concatenate([jnp.cumprod(chi[::-1], axis=0)[::-1], one])
     bias, weight = (rate[:, None, None] * chain for rate in (net.lambda_b, net.lambda_W))
@@ -71,11 +71,6 @@ def tangent_contributions(net: MLP, x: Any = None, *, kernel: Any = None) -> Tan
     if is_concrete(chain) and not all(np.isfinite(leaf).all() for leaf in (result.bias, result.weight)):
         raise BlowUpError(f"The tangent kernel of {net!r} leaves the finite numbers: call `tune`, or use fewer layers.")
     return to_numpy(result)
-
-
-def _first_overlap(net: MLP, K1: Float[Array, "N N"]) -> Float[Array, "N N"]:
-    r"""$x_1\cdot x_2/n_0$: the first tangent kernel for rates zero and one."""
-    return net.replace(lambda_b=0.0, lambda_W=1.0).first_tangent_kernel(K1)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._errors import DomainError
 from .function import Function
 from .grid import GridRule
 from .hermite import HermiteRule, hermite_table
@@ -24,6 +25,7 @@ _FINE_STEP, _REACH = 0.0125, 12.0
 _REFERENCE = HermiteRule(order=1025, nodes=2 * round(_REACH / _FINE_STEP) + 1, reach=_REACH)
 _STRIDES = (30, 24, 20, 16, 12, 10, 8, 6, 5, 4, 3, 2)
 _ORDERS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+_TAIL, _LARGEST_TAIL = 11.0, 1e-9  # deviations beyond which next to nothing of an average may be
 _PRODUCT_REACH, _PAIR_REACH = 10.0, 9.0
 _MOST_PRODUCT_MODES = 512  # beyond, a tensor of modes no longer beats piecewise quadrature
 
@@ -39,6 +41,22 @@ def _samples(function: Function, derivatives: int, variance: float) -> np.ndarra
 
     with jax.ensure_compile_time_eval():
         return np.asarray(evaluate(jnp.asarray(z)))
+
+
+def check_averages(function: Function, variance: float) -> None:
+    """`DomainError` where a function of a Gaussian variable of this variance is not finite, or its square has no average."""
+    if function.has_closed_pair or function.has_closed_product:
+        return
+    u, weights = hermite_table(_REFERENCE)
+    got = f"{getattr(function, 'name', 'a function')!r} at a variance of {variance:.3g}, where it is"
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = _samples(function, 0, _round_up(variance))[0] ** 2 * weights[:, 0]
+        if not np.isfinite(square).all():
+            raise DomainError("activation", f"{got} NaN or infinite", "a function finite wherever its inputs go")
+        if square[np.abs(u) > _TAIL].sum() > _LARGEST_TAIL * square.sum():
+            raise DomainError(
+                "activation", f"{got} too large for an average of its square", "slower growth than a Gaussian"
+            )
 
 
 def _strided(reach: float, stride: int) -> slice:

@@ -40,6 +40,14 @@ _END_DENOMINATOR = (
     3.424398657913078477438e2,
 )
 _END_STARTS = 0.625
+_ROUNDINGS = 8
+
+
+def correlation(covariance: Array, scale: Array) -> Array:
+    r"""$\rho$ = `covariance` / `scale` in $[-1, 1]$. What is $\pm1$ to rounding is $\pm1$: an angle is the root of its rounding
+    error, so that copies of one input would be an angle of $10^{-8}$ apart."""
+    rho = jnp.clip(covariance / scale, -1.0, 1.0)
+    return jnp.where(1 - jnp.abs(rho) <= _ROUNDINGS * jnp.finfo(rho.dtype).eps, jnp.sign(rho), rho)
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:

@@ -55,7 +55,8 @@ class Function:
 
     def has_jump(self, order: int) -> bool:
         """Whether the `order`-th derivative jumps at a kink."""
-        return bool(self.kinks) and bool((jnp.abs(self.jumps(order)) > _JUMP).any())
+        with jax.ensure_compile_time_eval():
+            return bool(self.kinks) and bool((jnp.abs(self.jumps(order)) > _JUMP).any())
 
     @property
     def has_closed_pair(self) -> bool:

@@ -11,6 +11,7 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .arcsine import correlation
 from .orthants import sign_product
 
 _COINCIDENT = 4e-15  # a conditional variance below this part of the variance is rounding: the variable is fixed
@@ -43,9 +44,8 @@ def _signs(signs: tuple[int, ...], K: Float[Array, "n n"], unit: Float[Array, " 
         return jnp.ones((), K.dtype)
     if len(signs) == 2:
         a, b = signs
-        rho = K[a, b] * _inverse_root(K[a, a], unit[a]) * _inverse_root(K[b, b], unit[b])
-        sine = jnp.clip(rho, -1.0, 1.0)
-        return 2 / math.pi * jnp.arctan2(sine, jnp.sqrt((1 - sine) * (1 + sine)))
+        rho = correlation(K[a, b] * _inverse_root(K[a, a], unit[a]) * _inverse_root(K[b, b], unit[b]), jnp.ones(()))
+        return 2 / math.pi * jnp.arctan2(rho, jnp.sqrt((1 - rho) * (1 + rho)))
     return sign_product(K[jnp.asarray(signs)[:, None], jnp.asarray(signs)])
 
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import BlowUpError, DomainError, ShapeError
+from .._errors import ArgumentError, BlowUpError, DomainError, ShapeError
 from .._precision import in_float64, to_numpy
 from .._validation import as_count, as_floats, as_inputs, as_number, is_concrete
 from ..networks import MLP
@@ -90,6 +90,8 @@ def predicted_change(
     - `layer`: $\ell$, from 1 to the network's depth.
     - `observed`: the inputs at which to observe, shape (M, n_0); `x` unless given.
     """
+    if not callable(observable):
+        raise ArgumentError("observable", type(observable).__name__, "a function of one layer's preactivations")
     params, inputs, targets = _data(net, params, x, y)
     at = as_count(layer, "layer")
     if at > net.depth:

@@ -5,6 +5,7 @@ from .kernel_map import kernel as kernel
 from .mlp import (
     MLP as MLP,
     LayerParameters as LayerParameters,
+    as_mlp as as_mlp,
     inverse_widths as inverse_widths,
     layer_parameters as layer_parameters,
 )

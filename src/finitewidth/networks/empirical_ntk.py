@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from .._errors import ArgumentError, BlowUpError, DomainError, ShapeError, UnknownNameError
 from .._precision import to_numpy
-from .._validation import as_count, is_concrete
+from .._validation import as_count, as_floats, as_numbers, is_concrete
 from .ntk_factors import Factors, factors, numbers_held, own_kernel, products
 
 Outputs = Literal["full", "diagonal", "trace"]
@@ -243,7 +243,7 @@ def _as_params(params: Any) -> Any:
 
 
 def _as_samples(x: Any, argument: str) -> Array:
-    array = jnp.asarray(x) if hasattr(x, "dtype") else jnp.asarray(np.asarray(x))
+    array = jnp.asarray(as_numbers(x, argument))
     if array.ndim == 0 or 0 in array.shape:
         raise ShapeError(argument, f"shape {array.shape}", "shape (N, ...) with samples along the first axis")
     if jnp.issubdtype(array.dtype, jnp.floating) and is_concrete(array) and not np.isfinite(np.asarray(array)).all():
@@ -258,13 +258,14 @@ def _as_rates(rates: Any, params: Any) -> list[Array]:
     found, given = jax.tree.flatten(rates)
     if given != structure:
         raise ShapeError("rates", f"the structure {given}", f"that of `params`, {structure}")
+    found = [as_floats(rate, "rates") for rate in found]
     for rate, leaf in zip(found, leaves, strict=True):
-        shape = np.shape(rate)
+        shape = rate.shape
         fits = len(shape) <= leaf.ndim and all(
             n in (1, m) for n, m in zip(reversed(shape), reversed(leaf.shape), strict=False)
         )
         if not fits:
             raise ShapeError("rates", f"an array of shape {shape}", f"a number or an array of shape {leaf.shape}")
-        if is_concrete(rate) and not (np.isfinite(rate) & (np.asarray(rate) >= 0)).all():
-            raise DomainError("rates", "a negative, infinite or NaN rate", "finite rates >= 0")
+        if is_concrete(rate) and not (np.asarray(rate) >= 0).all():
+            raise DomainError("rates", "a negative rate", "rates >= 0")
     return [jnp.asarray(rate, leaf.dtype) for rate, leaf in zip(found, leaves, strict=True)]

@@ -16,11 +16,11 @@ from .._errors import BlowUpError
 from .._precision import in_float64, to_numpy
 from .._validation import is_concrete
 from ..activations import Activation
-from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
+from ..gaussian.accuracy import TRACED_VARIANCE, check_averages, gram_rule
 from ..gaussian.pairs import PairRule, pair_moment, square_average
 from ..gaussian.powers import power
 from .every_layer import every_layer
-from .mlp import MLP, LayerParameters, layer_parameters
+from .mlp import MLP, LayerParameters, as_mlp, layer_parameters
 
 _LARGEST = 1e150  # its square is still a number
 
@@ -67,11 +67,15 @@ def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_V
     usable[-1] = np.isfinite(variances[-1])  # nothing is averaged over the last layer: zero is fine there
     if not usable.all():
         layer = int(np.argmin(usable.all(axis=1)))
+        if layer:  # the activation itself may be the reason
+            check_averages(net.activation, float(variances[layer - 1].max()))
         raise BlowUpError(
             f"The kernel of {net!r} leaves the positive numbers at layer {layer + 1} (it is "
             f"{variances[layer].tolist()}): lower or raise C_W, add C_b, or call `tune`."
         )
-    return float(variances[:-1].max() if len(variances) > 1 else variances.max())
+    largest = float(variances[:-1].max() if len(variances) > 1 else variances.max())
+    check_averages(net.activation, largest)
+    return largest
 
 
 _compiled_diagonal = jax.jit(diagonal_recursion, static_argnums=0)
@@ -107,7 +111,7 @@ def kernel(net: MLP, x: Any) -> Float[Array, "N N"]:
 
     `flow(net, x, through="kernel")` gives every layer; this keeps only the last, for many samples `x`, shape (N, n_0).
     """
-    K1 = net.first_kernel(x)
+    K1 = as_mlp(net).first_kernel(x)
     rule = gram_rule(net.activation, largest_variance(net, K1))
     return to_numpy(_last_kernel(net.activation, layer_parameters(net), K1, rule))
 

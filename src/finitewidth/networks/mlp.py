@@ -9,10 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._errors import DomainError
+from .._errors import ArgumentError, DomainError
 from .._precision import in_float64
 from .._validation import as_inputs, as_widths, is_concrete, per_layer
 from ..activations import Activation, as_activation
+
+_ROUNDING = 1e-10  # of a kernel, relative to its largest entry
 
 
 class MLP(eqx.Module):
@@ -78,8 +80,7 @@ class MLP(eqx.Module):
 
     def first_kernel(self, x: Any) -> Float[Array, "N N"]:
         r"""$K^{(1)}_{\alpha\beta} = C_b^{(1)} + C_W^{(1)}\,x_\alpha\cdot x_\beta/n_0$, PDLT (4.8)."""
-        inputs = as_inputs(x, "x", self.widths[0])
-        kernel = self.C_b[0] + self.C_W[0] * inputs @ inputs.T / self.widths[0]
+        kernel = self.C_b[0] + self.C_W[0] * self.overlap(x)
         if is_concrete(kernel) and not bool((np.diagonal(np.asarray(kernel)) > 0).all()):
             raise DomainError(
                 "x",
@@ -88,14 +89,28 @@ class MLP(eqx.Module):
             )
         return kernel
 
-    def first_tangent_kernel(self, K1: Float[Array, "N N"]) -> Float[Array, "N N"]:
-        r"""$\Theta^{(1)}_{\alpha\beta} = \lambda_b^{(1)} + \lambda_W^{(1)}\,x_\alpha\cdot x_\beta/n_0$, PDLT (8.23), from the
-        first kernel `K1`."""
-        if is_concrete(self.C_W) and float(self.C_W[0]) == 0 and float(self.lambda_W[0]) > 0:
+    def overlap(self, x: Any) -> Float[Array, "N N"]:
+        r"""$x_\alpha\cdot x_\beta/n_0$: what the inputs are to the network."""
+        inputs = as_inputs(x, "x", self.widths[0])
+        return inputs @ inputs.T / self.widths[0]
+
+    def overlap_behind(self, kernel: Float[Array, "*batch N N"]) -> Float[Array, "*batch N N"]:
+        r"""$x_\alpha\cdot x_\beta/n_0 = (K^{(1)}_{\alpha\beta}-C_b^{(1)})/C_W^{(1)}$, read off a first kernel by PDLT (4.8)."""
+        if is_concrete(self.C_W) and np.asarray(self.C_W)[0] == 0:
             raise DomainError(
-                "C_W", "0 in the first layer", "C_W > 0, from which x_a . x_b is read off the first kernel"
+                "C_W",
+                "0 in the first layer",
+                "C_W > 0, from which x_a . x_b is read off the first kernel; or inputs `x`",
             )
-        overlap = (K1 - self.C_b[0]) / jnp.where(self.C_W[0] > 0, self.C_W[0], 1.0)
+        of_weights = kernel - self.C_b[0]
+        if is_concrete(of_weights) and _is_indefinite(np.asarray(of_weights), float(np.abs(kernel).max())):
+            want = "a kernel C_b + C_W x_a . x_b/n_0 of some inputs: positive semi-definite when C_b is taken off"
+            raise DomainError("kernel", f"one that no inputs have at C_b = {float(self.C_b[0]):g}", want)
+        return of_weights / self.C_W[0]
+
+    def first_tangent_kernel(self, overlap: Float[Array, "*N"]) -> Float[Array, "*N"]:
+        r"""$\Theta^{(1)}_{\alpha\beta} = \lambda_b^{(1)} + \lambda_W^{(1)}\,x_\alpha\cdot x_\beta/n_0$, PDLT (8.23), from the
+        `overlap` of the inputs."""
         return self.lambda_b[0] + self.lambda_W[0] * overlap
 
     def replace(self, **changes: Any) -> "MLP":
@@ -112,6 +127,18 @@ class MLP(eqx.Module):
 
         settings = ", ".join(f"{name}={short(getattr(self, name))}" for name in ("C_b", "C_W", "lambda_b", "lambda_W"))
         return f"MLP({self.activation.name}, widths={self.widths}, {settings})"
+
+
+def as_mlp(net: Any, argument: str = "net") -> MLP:
+    """`net`, refused unless it is an MLP."""
+    if not isinstance(net, MLP):
+        raise ArgumentError(argument, type(net).__name__, "an MLP")
+    return net
+
+
+def _is_indefinite(matrices: Float[np.ndarray, "*batch N N"], scale: float) -> bool:
+    """Whether some eigenvalue is negative beyond the rounding of numbers of this `scale`."""
+    return float(np.linalg.eigvalsh(matrices).min()) < -_ROUNDING * scale * matrices.shape[-1]
 
 
 class LayerParameters(NamedTuple):

@@ -13,7 +13,7 @@ from .._errors import ArgumentError, ShapeError
 from .._precision import in_float64, to_numpy
 from .._validation import as_count, as_floats, as_inputs
 from ..activations import Activation
-from .mlp import MLP
+from .mlp import MLP, as_mlp
 
 
 class Parameters(eqx.Module):
@@ -30,7 +30,7 @@ def draw_parameters(net: MLP, key: int | Key[Array, ""]) -> Parameters:
     `key` is a seed or a key of `jax.random`.
     """
     key = key if isinstance(key, jax.Array) else jax.random.key(as_count(key, "key", at_least=0))
-    keys = jax.random.split(key, net.depth)
+    keys = jax.random.split(key, as_mlp(net).depth)
     normals = [jax.random.normal(k, (n, m + 1)) for k, (m, n) in zip(keys, _shapes(net), strict=True)]
     return to_numpy(
         Parameters(
@@ -76,8 +76,7 @@ def _next(
 
 def as_parameters(net: MLP, params: Any) -> Parameters:
     """`params` if they are those of a network of these widths, with finite entries."""
-    if not isinstance(net, MLP):
-        raise ArgumentError("net", type(net).__name__, "an MLP")
+    as_mlp(net)
     if not isinstance(params, Parameters):
         raise ArgumentError("params", type(params).__name__, "`Parameters`, such as `draw_parameters` gives")
     shapes = _shapes(net)

@@ -12,6 +12,7 @@ from .._precision import in_float64, to_numpy
 from .._validation import as_inputs, is_concrete
 from .mlp import MLP
 from .parameters import Parameters, as_parameters, preactivations
+from .tangent_map import check_has_tangent_kernel
 
 
 class Contributions(eqx.Module):
@@ -132,6 +133,7 @@ _step = jax.jit(next_ntk)
 
 def _checked(net: MLP, params: Parameters, x1: Any, x2: Any) -> tuple[tuple[Array, Array], Parameters]:
     params = as_parameters(net, params)
+    check_has_tangent_kernel(net.activation)
     first = as_inputs(x1, "x1", net.widths[0])
     return (first, first if x2 is None else as_inputs(x2, "x2", net.widths[0])), params
 

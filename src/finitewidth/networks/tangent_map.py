@@ -17,7 +17,7 @@ from ..gaussian.accuracy import gram_rule
 from ..gaussian.pairs import PairRule
 from .every_layer import every_layer
 from .kernel_map import gram, largest_variance
-from .mlp import MLP, LayerParameters, layer_parameters
+from .mlp import MLP, LayerParameters, as_mlp, layer_parameters
 
 
 def has_tangent_kernel(activation: Activation) -> bool:
@@ -38,10 +38,11 @@ def frozen_ntk(net: MLP, x: Any) -> Float[Array, "N N"]:
 
     `flow(net, x, through="ntk")` gives every layer, with its fluctuations at finite width.
     """
-    check_has_tangent_kernel(net.activation)
+    check_has_tangent_kernel(as_mlp(net).activation)
     K1 = net.first_kernel(x)
     rule = gram_rule(net.activation, largest_variance(net, K1), derivatives=1)
-    return to_numpy(_last_theta(net.activation, layer_parameters(net), K1, net.first_tangent_kernel(K1), rule))
+    theta1 = net.first_tangent_kernel(net.overlap(x))
+    return to_numpy(_last_theta(net.activation, layer_parameters(net), K1, theta1, rule))
 
 
 def tangent_kernel_recursion(
@@ -49,7 +50,7 @@ def tangent_kernel_recursion(
 ) -> Float[Array, "L N N"]:
     r"""$\Theta^{(1)}, \dots, \Theta^{(L)}$ for inputs `x` whose infinite-width `kernels` are known, PDLT (8.23), (8.63)."""
     check_has_tangent_kernel(net.activation)
-    first = net.lambda_b[0] + net.lambda_W[0] * x @ x.T / net.widths[0]
+    first = net.first_tangent_kernel(net.overlap(x))
     rule = gram_rule(net.activation, largest_variance(net, kernels[0]), derivatives=1)
     return _every_theta(net.activation, layer_parameters(net), first, kernels, rule)
 

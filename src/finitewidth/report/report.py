@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._errors import ArgumentError, ValidityWarning
+from .._errors import ValidityWarning
 from .._precision import in_float64
 from .._validation import as_count
 from ..criticality import Criticality, CriticalPoint, criticality
 from ..ensembles import MeasuredFlow, simulate
 from ..flow import Flow, flow
-from ..networks import MLP
+from ..networks import MLP, as_mlp
 from ..networks.tangent_map import has_tangent_kernel
 from .compare import Comparison, compare
 from .document import Document
@@ -74,8 +74,7 @@ def report(
     - `seed`: of the simulation.
     - `progress`: as in `simulate`.
     """
-    if not isinstance(net, MLP):
-        raise ArgumentError("net", type(net).__name__, "an MLP")
+    as_mlp(net)
     if x is not None:
         net.first_kernel(x)  # bad inputs are refused before any work
     count = quick(net) if networks is None else as_count(networks, "networks", at_least=2)

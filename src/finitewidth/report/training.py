@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._precision import in_float64
+from .._ratio import ratio_or_zero
 from ..advice import diagnose_gradients, learning_rates
 from ..criticality.tangent_single_input import tangent_single_input_flow
 from ..flow import flow
@@ -22,7 +23,8 @@ def training(net: MLP, x: Float[np.ndarray, "N n_0"]) -> dict[str, Any]:
     first = np.asarray(x)[:1]
     theta, fluctuation = _tangent_kernel(net, first)
     gradients, rates = diagnose_gradients(net, first), learning_rates(net)
-    shares = {name: part / theta[-1] for name, part in (("bias", gradients.bias), ("weight", gradients.weight))}
+    shares = {"bias": ratio_or_zero(gradients.bias, theta[-1]), "weight": ratio_or_zero(gradients.weight, theta[-1])}
+    moving = (np.asarray(net.lambda_b) > 0) | (np.asarray(net.lambda_W) > 0)
     return {
         "Theta": theta,
         "relative_fluctuation": fluctuation,
@@ -32,7 +34,7 @@ def training(net: MLP, x: Float[np.ndarray, "N n_0"]) -> dict[str, Any]:
         "rates": {"optimizer": rates.optimizer, "bias": rates.bias, "weight": rates.weight},
         "chi_parallel": gradients.chi_parallel,
         "chi_perp": gradients.chi_perp,
-        "verdict": _verdict(gradients.verdict, gradients.healthy, shares, float(fluctuation[-1])),
+        "verdict": _verdict(gradients.verdict, gradients.healthy, shares, moving, float(fluctuation[-1])),
     }
 
 
@@ -50,18 +52,35 @@ def _tangent_kernel(net: MLP, first: Float[np.ndarray, "1 n_0"]) -> tuple[np.nda
     return np.asarray(single.Theta), np.asarray(single.ratios.A + 2 * single.ratios.B) / n
 
 
-def _verdict(about_gradients: str, healthy: bool, shares: dict[str, np.ndarray], fluctuation: float) -> str:
+def _verdict(
+    about_gradients: str, healthy: bool, shares: dict[str, np.ndarray], moving: np.ndarray, fluctuation: float
+) -> str:
+    if not moving.any():
+        return f"{about_gradients} All rates are zero: nothing learns."
     sentences = [about_gradients]
-    if healthy:
-        of_layers = shares["bias"] + shares["weight"]
+    if not moving.all():
+        frozen = np.flatnonzero(~moving) + 1
+        one = len(frozen) == 1
+        sentences.append(
+            f"Layer{'' if one else 's'} {_listed(frozen)} {'does' if one else 'do'} not learn, at rates of zero."
+        )
+    of_layers = (shares["bias"] + shares["weight"])[moving]
+    if healthy and len(of_layers) > 1:
         uneven = float(of_layers.max() / max(of_layers.min(), np.finfo(float).tiny))
+        all_of_them, they = ("All layers", "Layers") if moving.all() else ("The others", "The others")
         if uneven < _UNEVEN:
-            sentences.append(f"All layers learn alike: their shares differ by a factor of {uneven:.2g} at most.")
+            sentences.append(f"{all_of_them} learn alike: their shares differ by a factor of {uneven:.2g} at most.")
         else:
-            sentences.append(f"Layers learn unevenly, by a factor of {uneven:.2g}: `tune` sets rates that mend it.")
+            sentences.append(f"{they} learn unevenly, by a factor of {uneven:.2g}: `tune` sets rates that mend it.")
     spread = 100 * np.sqrt(fluctuation)
     sentences.append(
         f"The tangent kernel of one output varies between networks by {spread:.2g} %: "
         + ("training is close to kernel regression." if fluctuation < _NOISY else "features are learned as well.")
     )
     return " ".join(sentences)
+
+
+def _listed(layers: np.ndarray) -> str:
+    """`1 to 3, 5`: runs of neighbours by their ends."""
+    runs = np.split(layers, np.flatnonzero(np.diff(layers) > 1) + 1)
+    return ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
