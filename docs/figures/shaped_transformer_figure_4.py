@@ -31,6 +31,6 @@ for name, (switches, color, line) in VARIANTS.items():
     left.plot(layers, np.abs(law.correlation()[:, :, 0, 1]).mean(axis=0), color=color, linestyle=line, label=name)
     right.plot(layers, np.median(np.abs(law.V[:, :, 0, 1]), axis=0), color=color, linestyle=line, label=name)
 left.set(xlabel=r"layer $\ell$", ylabel=r"mean $|\rho|$", title="Correlation", ylim=(0, 1.05))
-right.set(xlabel=r"layer $\ell$", ylabel=r"median $|V^{12}|$", title="Covariance", yscale="log", ylim=(1e-20, 1e20))
+right.set(xlabel=r"layer $\ell$", ylabel=r"median $|V(0,1)|$", title="Covariance", yscale="log", ylim=(1e-20, 1e20))
 right.legend(loc="lower right", fontsize=8)
 save("shaped_transformer_figure_4")

@@ -51,7 +51,7 @@ for width, color in ((32, GREEN), (128, BLUE)):
     right.plot(
         law.times, law.V[:, :, 0, 1].mean(axis=0), "o", color=color, markersize=4, label=f"networks, n = {width}"
     )
-left.set(xlabel=r"depth over width $L/n$", ylabel=r"relative variance of $V^{11}$", title="Fluctuation", ylim=(0, 3))
-right.set(xlabel=r"depth over width $L/n$", ylabel=r"mean $V^{12}$", title="Covariance of two inputs")
+left.set(xlabel=r"depth over width $L/n$", ylabel=r"relative variance of $V(0,0)$", title="Fluctuation", ylim=(0, 3))
+right.set(xlabel=r"depth over width $L/n$", ylabel=r"mean $V(0,1)$", title="Covariance of two inputs")
 left.legend(fontsize=8)
 save("which_limit")

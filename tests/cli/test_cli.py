@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -259,12 +260,33 @@ def test_sde(run, tmp_path):
     assert picture.stat().st_size > 1000
 
 
+def test_sde_of_one_token_at_a_whole_layer(run, tmp_path):
+    """The limit is taken at the depth that the networks have, which is said; one token has a variance to draw."""
+    picture = tmp_path / "one.png"
+    few = ("--block", "mlp", "--tokens", "1", "--paths", "64")
+    code, out, err = run("sde", *few, "--depth-to-width", "0.01", "--width", "30", "--json", "--output", picture)
+    assert code == 0
+    assert "1 layer; using depth over width 0.03333 instead of 0.01" in err
+    assert json.loads(out)["first"]["depth_to_width"] == json.loads(out)["second"]["depth_to_width"] == 1 / 30
+    assert picture.stat().st_size > 1000
+
+
 def test_report_on_a_transformer(run):
     """A small one, as JSON."""
     small = ("--tokens", "2", "--width", "16", "--depth", "4", "--networks", "16")
     code, out, _ = run("report", "--transformer", *small, "--json")
     assert code == 0
-    assert json.loads(out)["config"]["tokens"] == 2
+    config = json.loads(out)["config"]
+    assert (config["tokens"], config["mask"]) == (2, "causal")
+
+
+def test_a_transformer_without_a_mask(run, monkeypatch):
+    """Asked for by name."""
+    asked = []
+    report = lambda config, **_: asked.append(config) or "a report"  # noqa: E731
+    monkeypatch.setattr(import_module("finitewidth.report"), "transformer_report", report)
+    assert run("report", "--transformer", "--mask", "none")[:2] == (0, "a report\n")
+    assert asked[0].mask is None
 
 
 @pytest.mark.parametrize(
@@ -274,7 +296,13 @@ def test_report_on_a_transformer(run):
         (("sde", *TOKENS, "--gamma", "1.5"), "gamma"),
         (("sde", *TOKENS, "--tau0", "0"), "tau0"),
         (("sde", *TOKENS, "--correlation", "-2"), "correlation"),
-        (("sde", "--depth-to-width", "0"), "depth_to_width"),
+        (("sde", "--depth-to-width", "0", "--width", "30"), "--depth-to-width"),
+        (("sde", *TOKENS, "--width", "0"), "--width"),
+        (
+            ("sde", *TOKENS, "--output", "x.foo"),
+            "`--output`: got 'x.foo'; expected a name that ends in .png, .svg, .pdf",
+        ),
+        (("report", "--transformer", "--mask", "casual"), "did you mean 'causal'?"),
         (("report", "--transformer", "--heads", "7"), "heads"),
     ],
 )

@@ -245,6 +245,18 @@ def test_law_of_covariances():
     assert (np.abs(measured - V[0, 0]) < 4 * errors).all()
 
 
+@pytest.mark.parametrize("block", [ShapedMLP(), ShapedAttention(0.5), ShapedTransformer(ShapedResNet(0.5))])
+def test_double_precision_in_any_mode(block):
+    """Drift and diffusion of arrays and lists are float64, also where JAX is in 32-bit mode."""
+    V = covariance(2)
+    expected = block.drift(V), block.diffusion(V)
+    with jax.enable_x64(False):
+        found = block.drift(V.tolist()), block.diffusion(V)
+    for value, reference in zip(found, expected, strict=True):
+        assert value.dtype == np.float64
+        np.testing.assert_allclose(value, reference, rtol=1e-13, atol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
@@ -257,6 +269,12 @@ def test_law_of_covariances():
         (lambda: ShapedAttention(0.5, mask=np.ones((2, 2))), "mask"),
         (lambda: ShapedAttention(0.5, mask=np.array([[True, False], [False, False]])), "mask"),
         (lambda: ShapedAttention(0.5, mask=np.ones((2, 2), dtype=bool)).drift(jnp.eye(3)), "mask"),
+        (lambda: ShapedAttention(0.5, mask=[[True], [True, False]]), "mask"),
+        (lambda: ShapedAttention(0.5, mask=np.ones((2, 2), dtype=bool)).diffusion(np.eye(3)), "mask"),
+        (lambda: ShapedMLP().drift(np.full((2, 2), np.nan)), "V"),
+        (lambda: ShapedMLP().drift([[1.0, 2.0], [2.0, 1.0]]), "V"),
+        (lambda: ShapedAttention(0.5).drift(np.ones(3)), "V"),
+        (lambda: ShapedAttention(0.5).diffusion(np.ones((2, 3))), "V"),
         (lambda: ShapedResNet(0.5, hidden_ratio=0), "hidden_ratio"),
         (lambda: ShapedMLP("relu"), "activation"),
         (lambda: ShapedTransformer(), "blocks"),

@@ -90,6 +90,8 @@ def test_steps_do_not_matter():
     [
         (lambda: correlation_sde(ShapedAttention(0.5), 0.2, 1.0), "block"),
         (lambda: correlation_sde(ShapedTransformer(ShapedResNet(0.5), ShapedMLP(shaped())), 0.2, 1.0), "block"),
+        (lambda: correlation_sde("mlp", 0.2, 1.0), "block"),
+        (lambda: correlation_sde(ShapedMLP(), 0.2, 1.0, seed=2**63), "seed"),
         (lambda: correlation_sde(ShapedMLP(), 1.0, 1.0), "rho0"),
         (lambda: correlation_sde(ShapedMLP(), 0.0, 0.0), "depth_to_width"),
     ],

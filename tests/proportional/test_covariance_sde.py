@@ -9,7 +9,7 @@ from scipy import stats
 
 import finitewidth as fw
 from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, shaped, shaped_relu
-from finitewidth.proportional import PathStatus, ScalarSmooth, correlation_sde, covariance_sde
+from finitewidth.proportional import PathStatus, ScalarSmooth, correlation_sde, covariance_sde, scalar_smooth
 from finitewidth.proportional.covariance_sde import default_steps
 
 PAIR = np.array([[1.0, 0.2], [0.2, 1.0]])
@@ -110,6 +110,31 @@ def test_attention_can_explode():
     assert (np.linalg.norm(law.V, axis=(2, 3)) <= 1e4 * (1 + 1e-12)).all()
 
 
+def test_explosions_of_attention_against_the_exact_law():
+    """Opposite tokens: 1/V, up to a factor, is a time-changed Brownian motion, and V explodes by T = 1/2 with probability
+    .1684 +- .0007; a step too long to follow an explosion stops its path, and never turns it into zero."""
+    law = covariance_sde(ShapedAttention(0.5, 0.5), [[1, -1], [-1, 1]], 0.5, paths=20_000, steps=50, save=10, seed=11)
+    assert abs(law.stopped_fraction - 0.1684) < 0.0007 + 3 * math.sqrt(0.168 * 0.832 / 20_000)
+    running = law.status == PathStatus.RUNNING
+    assert law.final[running, 0, 0].min() > 1e-6
+    np.testing.assert_allclose(np.linalg.norm(law.final[~running], axis=(1, 2)), 1e6, rtol=1e-12)
+
+
+def test_exploding_tokens_do_not_become_alike():
+    """Causal attention, three tokens: no path that runs on has tokens that coincide."""
+    block = ShapedAttention(0.5, 0.3, mask="causal")
+    law = covariance_sde(block, 0.8 * np.eye(3) + 0.2, 0.5, paths=1000, steps=50, save=10, seed=5)
+    running = law.status == PathStatus.RUNNING
+    assert 0.05 < law.stopped_fraction < 0.11
+    assert law.correlation()[running, -1].min(axis=(1, 2)).max() < 1 - 1e-6
+
+
+def test_large_norms_may_shrink_at_once():
+    """Saturation is no explosion: tanh from a norm of 1000 in coarse steps runs on."""
+    law = covariance_sde(ShapedMLP(shaped("tanh")), [[1000.0]], 1.0, paths=50, steps=10, save=1)
+    assert law.counts["running"] == 50
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [3, 64])
 @pytest.mark.parametrize(
@@ -182,6 +207,58 @@ def test_defaults():
     assert default_steps(ShapedMLP(shaped_relu(20, -20)), PAIR, 1.0) >= 400  # chi^2 dt <= 1
 
 
+def test_default_steps_see_stiff_drifts():
+    """Where norms are one a smooth activation has no drift, but a stiff one about it; ordinary blocks keep steps of 0.01."""
+    assert default_steps(ShapedMLP(shaped("tanh", a=0.1)), np.eye(1), 0.2) > 400
+    assert default_steps(ShapedMLP(shaped("gelu", a=0.2)), np.eye(1), 0.2) > 100
+    for block in (RELU, ShapedMLP(shaped("tanh")), ShapedAttention(0.5), TRANSFORMER):
+        assert default_steps(block, PAIR, 1.0) == 100
+
+
+@pytest.mark.slow
+def test_default_steps_follow_stiff_drifts():
+    """tanh with a = 0.1 reaches its stationary law, gelu with a = 0.2 blows up as often as it should."""
+    tanh, gelu = shaped("tanh", a=0.1), shaped("gelu", a=0.2)
+    law = covariance_sde(ShapedMLP(tanh), [[1.0]], 0.1, paths=4000, save=1)
+    expected = scalar_smooth(tanh).stationary()  # 20 relaxation times
+    np.testing.assert_allclose(law.final.mean(), expected.mean(), atol=4 * expected.std() / math.sqrt(4000))
+    np.testing.assert_allclose(law.final.var(), expected.var(), rtol=0.1)
+    blown = covariance_sde(ShapedMLP(gelu), [[1.0]], 0.2, paths=4000, save=1, seed=2).stopped_fraction
+    probability = scalar_smooth(gelu).blow_up_probability(1.0)
+    assert abs(blown - probability) < 0.005 + 3 * math.sqrt(probability * (1 - probability) / 4000)
+
+
+@pytest.mark.parametrize(
+    "block", [ShapedResNet(0.0), ShapedMLP(shaped_relu(1, -1, exponent=0.25))], ids=["still", "ode"]
+)
+def test_kernel_wishart_without_noise(block):
+    """Without noise the step is the kernel map alone: the drift's ODE, on every path."""
+    laws = [
+        covariance_sde(block, PAIR, 0.1, paths=2, steps=50, save=1, method=m) for m in ("kernel-wishart", "exponential")
+    ]
+    assert laws[0].counts["running"] == 2
+    np.testing.assert_allclose(laws[0].final, laws[1].final, atol=1e-4)
+
+
+def test_rounding_of_single_precision():
+    """A singular covariance in float32 has eigenvalues of -1e-7; it is accepted, a float64 matrix with them is not."""
+    X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
+    V0 = X @ X.T / 8
+    assert np.linalg.eigvalsh(V0)[0] < -1e-7
+    assert covariance_sde(LINEAR, V0, 0.02, paths=2, steps=2).counts["running"] == 2
+    with pytest.raises(fw.ArgumentError, match="`V0`"):
+        covariance_sde(LINEAR, [[1.0, 0.0], [0.0, -1e-6]], 0.02)
+
+
+def test_numbers_of_a_law():
+    """A radius given as text is a number; quantiles and seeds out of range are named."""
+    law = covariance_sde(LINEAR, random_covariance(4, 2), 0.2, radius="1e6", **FEW)
+    assert law.quantile([0.0, 1.0]).shape == (2, 6, 4, 4)
+    for call, argument in ((lambda: law.quantile(1.5), "q"), (lambda: law.output_samples(seed=2**63), "seed")):
+        with pytest.raises(fw.ArgumentError, match=f"`{argument}`"):
+            call()
+
+
 def test_no_branch_no_motion():
     """gamma = 0: the covariance stays where it is."""
     frozen = covariance_sde(ShapedResNet(0.0), PAIR, 1.0, paths=4000, steps=20, save=4)
@@ -207,6 +284,7 @@ def test_drift_alone():
         ({"steps": 0}, "steps"),
         ({"save": 0}, "save"),
         ({"seed": -1}, "seed"),
+        ({"seed": 2**63}, "seed"),
         ({"method": "milstein"}, "method"),
         ({"radius": 0.5}, "radius"),
         ({"block": ShapedMLP(shaped_relu(3, -3)), "steps": 1}, "steps"),

@@ -67,6 +67,23 @@ def test_mean_inverse():
     assert abs(inverse.mean() - law.mean_inverse(1.5, 1.0)) < 4 * inverse.std() / math.sqrt(20_000)
 
 
+@pytest.mark.parametrize("steps", [1, 400])
+@pytest.mark.parametrize("b", [-50.0, -0.5, 0.0, 2.0])
+def test_deep_paths_are_numbers(b, steps):
+    """T = 20 and deeper, where E_t overflows: no NaN, and no blow-up unless b > 0."""
+    for time in (20.0, 1e5):
+        X = ScalarSmooth(b).sample(1.0, time, paths=50, steps=steps).X
+        assert not np.isnan(X).any()
+        assert (X >= 0).all()
+        assert b > 0 or np.isfinite(X).all()
+
+
+def test_stiff_paths_in_coarse_steps():
+    """b = -50 in steps of 1/20, two and a half relaxation times: the mean of the stationary law, 0.98."""
+    X = ScalarSmooth(-50.0).sample(1.0, 20.0, paths=4000, seed=1).X[:, -1]
+    assert abs(X.mean() - 0.98) < 0.01
+
+
 @pytest.mark.parametrize(("b", "x0"), [(-2.0, 1.5), (1.0, 0.5), (1.0, 1.5)])
 def test_noiseless_equation(b, x0):
     """The logistic solution against a numerical integration, and its blow-up time."""
@@ -84,6 +101,7 @@ def test_noiseless_equation(b, x0):
     [
         (lambda: ScalarSmooth(-1.0).stationary(), "b"),
         (lambda: ScalarSmooth(0.5).mean_inverse(1.0, 1.0), "b"),
+        (lambda: ScalarSmooth(0.0).mean_inverse(1.0, 400.0), "t"),
         (lambda: ScalarSmooth(0.5).blow_up_probability(0.0), "x0"),
         (lambda: ScalarSmooth(0.5).sample(1.0, 0.0), "depth_to_width"),
         (lambda: scalar_smooth(shaped_relu()), "activation"),

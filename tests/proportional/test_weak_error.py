@@ -48,6 +48,14 @@ def test_advice():
     assert strict.mean.shape == (1,)
 
 
+def test_suggestions_stay_near_what_was_tried():
+    """An error too small to be seen suggests a quarter of the steps, or those that keep covariances positive."""
+    assert step_advice(TANH, [[1.5]], 0.5, steps=4, paths=2000, tolerance=1e3).suggested_steps == 1
+    assert step_advice(TANH, [[1.5]], 0.5, steps=40, paths=2000, tolerance=1e3).suggested_steps == 10
+    sharp = ShapedMLP(shaped_relu(4, -4))  # chi^2 = 16
+    assert step_advice(sharp, [[1.0]], 0.5, steps=16, paths=2000, tolerance=1e3).suggested_steps == 8
+
+
 @pytest.mark.parametrize(
     ("changes", "argument"),
     [
@@ -55,6 +63,8 @@ def test_advice():
         ({"steps": 0}, "steps"),
         ({"paths": 1}, "paths"),
         ({"tolerance": 0.0}, "tolerance"),
+        ({"statistic": 3}, "statistic"),
+        ({"seed": 2**63}, "seed"),
         ({"block": ShapedMLP(shaped_relu(2, -2)), "steps": 2}, "steps"),
         ({"block": ShapedAttention(0.5), "depth_to_width": -1.0}, "depth_to_width"),
     ],

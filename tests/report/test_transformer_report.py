@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
-from finitewidth.advice.token_fates import Fates, token_fates
-from finitewidth.networks.shaped import CovarianceLaw, PathStatus, ShapedMLP, equal_tokens
-from finitewidth.report.transformer_report import TransformerConfig, transformer_report
+from finitewidth.advice.token_fates import Fates, recommend_gamma, token_fates
+from finitewidth.networks.shaped import CovarianceLaw, PathStatus, ShapedMLP, ShapedResNet, equal_tokens
+from finitewidth.proportional.covariance_sde import default_steps
+from finitewidth.report.transformer_report import TransformerConfig, _steps, transformer_report
 
 CONFIG = TransformerConfig(tokens=3, width=64, depth=16, heads=2, gamma=0.3)
 
@@ -72,3 +73,22 @@ def test_bad_configurations(change, argument):
     """Each refused with the name of the argument."""
     with pytest.raises(fw.ArgumentError, match=argument):
         TransformerConfig(**{"tokens": 3, "width": 64, "heads": 2} | change)
+
+
+def test_no_configuration():
+    """Refused by name."""
+    with pytest.raises(fw.ArgumentError, match="config"):
+        transformer_report("x")
+
+
+def test_advice_at_any_depth():
+    """Steps follow depth: at ten widths, 64 of them would be too long to keep covariances positive."""
+    advice = recommend_gamma(lambda gamma: ShapedResNet(gamma, 0.0, -10.0), equal_tokens(2, 0.2), 10.0)
+    assert advice.fates[0].collapse == 0.0
+    assert advice.fates[-1].vanishing > 0.9
+
+
+def test_steps_of_the_limit():
+    """Those of the default where they are few, and never many more than layers."""
+    assert _steps(CONFIG) == default_steps(CONFIG.block(), CONFIG.V0, 0.25)
+    assert _steps(TransformerConfig(tokens=2, width=8, depth=4000, heads=1)) == 4000

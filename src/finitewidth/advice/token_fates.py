@@ -1,5 +1,6 @@
 """What becomes of tokens in a deep shaped Transformer, and the shaping under which they survive."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,8 @@ GROWN, ALIKE = 2.0, 0.9
 GAMMAS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _ACCEPTED = 0.05  # share of networks that may go wrong
-_PATHS, _STEPS = 512, 64
+_PATHS = 512
+_FEWEST_STEPS, _LONGEST_STEP = 64, 1.0  # in depth over width
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,9 @@ def _scan(
     depth_to_width: float,
     seed: int,
 ) -> tuple[Fates, ...]:
-    # One number of steps for all, so that they share compiled code.
-    laws = (covariance_sde(block_of(v), V0, depth_to_width, _PATHS, seed, steps=_STEPS, save=1) for v in values)
-    return tuple(token_fates(law) for law in laws)
+    def law(block: ShapedBlock) -> CovarianceLaw:
+        longest = min(_LONGEST_STEP, float(block.largest_step))
+        steps = max(_FEWEST_STEPS, math.ceil(depth_to_width / longest))
+        return covariance_sde(block, V0, depth_to_width, _PATHS, seed, steps=steps, save=1)
+
+    return tuple(token_fates(law(block_of(value))) for value in values)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 STANDARD_OUTPUT = "-"
+PICTURES = (".png", ".svg", ".pdf")
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
@@ -36,6 +37,15 @@ def check_writable(**options: str | None) -> None:
         except OSError as error:
             reason = error.strerror or str(error)
             raise ArgumentError(f"--{name}", f"{given!r} ({reason})", "a file that can be written") from error
+
+
+def check_picture(given: str | None) -> None:
+    """`ArgumentError` naming `--output` if it is no picture that can be written."""
+    from .._errors import ArgumentError
+
+    if given is not None and not given.lower().endswith(PICTURES):
+        raise ArgumentError("--output", repr(given), f"a name that ends in {', '.join(PICTURES)}")
+    check_writable(output=given)
 
 
 def write(path: str, text: str) -> None:

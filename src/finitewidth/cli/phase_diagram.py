@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .options import parser
-from .outputs import check_writable
+from .outputs import PICTURES, check_picture
 
 if TYPE_CHECKING:
     from ..criticality import Criticality, PhaseDiagram
@@ -31,7 +31,6 @@ _MARKS = {
     "semi-critical": "+",
     "unresolved": "?",
 }
-_PICTURES = (".png", ".svg", ".pdf")
 
 
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -40,17 +39,13 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     command.add_argument("--activation", required=True, metavar="NAME", help="`finitewidth activations` lists them")
     command.add_argument("--C-b-max", dest="C_b_max", type=float, default=0.5, metavar="X", help="default: 0.5")
     command.add_argument("--C-W-max", dest="C_W_max", type=float, default=3.0, metavar="X", help="default: 3")
-    command.add_argument("--output", metavar="FILE", help=f"write a picture ({', '.join(_PICTURES)})")
+    command.add_argument("--output", metavar="FILE", help=f"write a picture ({', '.join(PICTURES)})")
     command.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Print the map, and draw it if asked."""
-    from .._errors import ArgumentError
-
-    if args.output is not None and not args.output.lower().endswith(_PICTURES):
-        raise ArgumentError("--output", repr(args.output), f"a name that ends in {', '.join(_PICTURES)}")
-    check_writable(output=args.output)
+    check_picture(args.output)
     import numpy as np
 
     from .._validation import as_number

@@ -45,7 +45,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     group = command.add_argument_group("a shaped Transformer instead of an MLP")
     group.add_argument("--transformer", action="store_true", help="report on a Transformer; --depth counts blocks")
     add_tokens(group, tokens=8)
-    add_shaping(group, gamma=0.2)
+    add_shaping(group, gamma=0.2, mask="causal")
     command.set_defaults(run=run)
 
 

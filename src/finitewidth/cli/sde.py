@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .options import add_shaping, add_tokens, parser
-from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
+from .outputs import PICTURES, STANDARD_OUTPUT, add_json, check_picture, check_writable, write
 
 if TYPE_CHECKING:
     from ..networks.shaped import CovarianceLaw, ShapedBlock
@@ -14,7 +14,7 @@ _ABOUT = "Sample the covariance of tokens in the limit of depth in proportion to
 _MORE = """\
 Networks of shaped blocks keep random covariances when depth grows with width; these obey a stochastic differential
 equation in depth over width. Shown are quantiles at the last depth; with --width, networks of that width are drawn too
-and laid over it.
+and laid over it, both at the depth over width that a whole number of layers has.
 
 blocks:
   mlp           shaped ReLU layers
@@ -49,25 +49,27 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     command.add_argument("--steps", type=int, metavar="K", help="steps in depth; default: small enough")
     command.add_argument("--width", type=int, metavar="n", help="also draw as many networks of this width")
     command.add_argument("--seed", type=int, default=0, metavar="S", help="default: 0")
-    command.add_argument("--output", metavar="FILE", help="a picture of the densities of the first two tokens")
+    command.add_argument(
+        "--output", metavar="FILE", help=f"a picture of the densities of the first two tokens ({', '.join(PICTURES)})"
+    )
     add_json(command)
     command.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Sample the law and show it."""
-    check_writable(json=args.json, output=args.output)
-    from .._validation import as_count
+    check_picture(args.output)
+    check_writable(json=args.json)
     from ..ensembles.shaped import simulate_block
     from ..networks.shaped import equal_tokens
     from ..proportional import covariance_sde
     from ..report.compare_laws import compare_laws
 
     block, V0 = _block(args), equal_tokens(args.tokens, args.correlation)
-    limit = covariance_sde(block, V0, args.depth_to_width, args.paths, args.seed, args.steps)
+    depth, depth_to_width = _depth(args)
+    limit = covariance_sde(block, V0, depth_to_width, args.paths, args.seed, args.steps)
     networks = None
-    if args.width is not None:
-        depth = max(1, round(args.depth_to_width * as_count(args.width, "--width")))
+    if depth is not None:
         networks = simulate_block(block, V0, args.width, depth, networks=args.paths, seed=args.seed)
     if args.output is not None:
         _draw(limit, networks, args.output)
@@ -85,6 +87,26 @@ def run(args: argparse.Namespace) -> None:
         Console().print(law_table(limit) if comparison is None else comparison)
 
 
+def _depth(args: argparse.Namespace) -> tuple[int | None, float]:
+    """The layers of the networks, if some are drawn, and depth over width of all: that of whole layers, said if it differs."""
+    from .._errors import DomainError
+    from .._validation import as_count, as_number
+
+    asked = as_number(args.depth_to_width, "--depth-to-width", low=0.0)
+    if asked == 0:
+        raise DomainError("--depth-to-width", asked, "a positive number")
+    if args.width is None:
+        return None, asked
+    width = as_count(args.width, "--width")
+    depth = max(1, round(asked * width))
+    if abs(depth / width - asked) <= 1e-9 * asked:
+        return depth, asked
+    layers = "1 layer" if depth == 1 else f"{depth} layers"
+    used = f"networks of width {width} have {layers}; using depth over width {depth / width:.4g}"
+    print(f"finitewidth: {used} instead of {asked:.4g}", file=sys.stderr)
+    return depth, depth / width
+
+
 def _draw(limit: "CovarianceLaw", networks: "CovarianceLaw | None", path: str) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -93,7 +115,7 @@ def _draw(limit: "CovarianceLaw", networks: "CovarianceLaw | None", path: str) -
 
     with rc_context(STYLE):
         figure = Figure(figsize=(10, 3.9))
-        law_densities(limit, networks, figure.subplots(1, 2), entry=(0, min(1, limit.V.shape[-1] - 1)))
+        law_densities(limit, networks, figure.subplots(1, 2))
         figure.savefig(path)
     print(f"written: {path}", file=sys.stderr)
 

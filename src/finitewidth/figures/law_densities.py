@@ -1,10 +1,12 @@
 """Densities of the entries of a random covariance matrix."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
+from .._errors import ArgumentError, DomainError
+from .._validation import as_count
 from ..networks.shaped import CovarianceLaw
 from .style import BLUE, ORANGE, two_axes
 
@@ -19,26 +21,32 @@ def law_densities(
     first: CovarianceLaw,
     second: CovarianceLaw | None = None,
     axes: "tuple[Axes, Axes] | None" = None,
-    entry: tuple[int, int] = (0, 1),
+    entry: tuple[int, int] | None = None,
 ) -> "tuple[Axes, Axes]":
     r"""One entry of $V$ (left) and of the correlation $\rho$ (right) at the last depth: kernel density estimates of both laws
     and a histogram of the second (Shaped Transformer Fig. 1 and 7).
 
     **Arguments:**
 
-    - `first`, `second`: laws such as the limit and its networks.
-    - `entry`: which two tokens.
+    - `first`, `second`: laws such as the limit and its networks, of two paths or more.
+    - `entry`: which two tokens, counted from zero; by default the first two. Of a token and itself, and of a single token,
+      the variance is drawn alone. What does not vary is drawn as a vertical line.
     """
-    covariance, correlation = two_axes(axes)
-    a, b = entry
     laws = [law for law in (first, second) if law is not None]
-    values = [law.final[:, a, b] for law in laws]
-    low, high = np.quantile(np.concatenate(values), [(1 - _SHOWN) / 2, (1 + _SHOWN) / 2])
-    _draw(covariance, laws, values, (low, high))
-    _draw(correlation, laws, [law.correlation()[:, -1, a, b] for law in laws], (-1.0, 1.0))
-    covariance.set(xlabel=rf"$V^{{{a + 1}{b + 1}}}$", ylabel="density", title="Covariance")
-    correlation.set(xlabel=rf"$\rho^{{{a + 1}{b + 1}}}$", ylabel="density", title="Correlation")
-    correlation.legend(loc="best")
+    for law, name in zip(laws, ("first", "second"), strict=False):
+        if law.paths < 2:
+            raise DomainError(name, f"a law of {law.paths} path", "at least 2 paths: a density needs as many")
+    a, b = _as_entry(entry, first.V.shape[-1])
+    covariance, correlation = two_axes(axes)
+    _draw(covariance, laws, [law.final[:, a, b] for law in laws], _reach(laws, a, b))
+    covariance.set(xlabel=f"$V({a},{b})$", ylabel="density", title="Variance" if a == b else "Covariance")
+    if a == b:
+        correlation.set_axis_off()
+        covariance.legend(loc="best")
+    else:
+        _draw(correlation, laws, [law.correlation()[:, -1, a, b] for law in laws], (-1.0, 1.0))
+        correlation.set(xlabel=rf"$\rho({a},{b})$", ylabel="density", title="Correlation")
+        correlation.legend(loc="best")
     return covariance, correlation
 
 
@@ -49,10 +57,39 @@ def density(values: Float[np.ndarray, " paths"], at: Float[np.ndarray, " points"
     return gaussian_kde(values)(at)
 
 
+def _as_entry(entry: Any, tokens: int) -> tuple[int, int]:
+    if entry is None:
+        return 0, min(1, tokens - 1)
+    try:
+        a, b = entry
+    except (TypeError, ValueError):
+        raise ArgumentError("entry", repr(entry), "a pair of tokens such as (0, 1)") from None
+    pair = as_count(a, "entry", at_least=0), as_count(b, "entry", at_least=0)
+    if max(pair) >= tokens:
+        raise DomainError("entry", pair, f"two of the tokens 0 to {tokens - 1}")
+    return pair
+
+
+def _reach(laws: list[CovarianceLaw], a: int, b: int) -> tuple[float, float]:
+    """Where the bulk of an entry of the covariance lies; around it, if it is a single number."""
+    ends = [(1 - _SHOWN) / 2, (1 + _SHOWN) / 2]
+    low, high = (float(end) for end in np.quantile(np.concatenate([law.final[:, a, b] for law in laws]), ends))
+    size = float(np.sqrt(np.median(laws[0].final[:, a, a]) * np.median(laws[0].final[:, b, b])))
+    margin = 0.0 if high - low > 1e-9 * size else 0.1 * (size or 1.0)
+    return low - margin, high + margin
+
+
 def _draw(axes: "Axes", laws: list[CovarianceLaw], values: list[np.ndarray], reach: tuple[float, float]) -> None:
     at = np.linspace(*reach, _POINTS)
     for law, of, color in zip(laws, values, (ORANGE, BLUE), strict=False):
-        label = "limit" if law.width is None else f"networks, n = {law.width}"
+        style: Any = {
+            "color": color,
+            "linestyle": "--" if law.width is None else "-",
+            "label": "limit" if law.width is None else f"networks, n = {law.width}",
+        }
+        if np.ptp(of) < at[1] - at[0]:  # narrower than the picture can show
+            axes.axvline(float(np.median(of)), **style)
+            continue
         if law.width is not None:
             axes.hist(of, bins=_BINS, range=reach, density=True, color=color, alpha=0.25)
-        axes.plot(at, density(of, at), color=color, linestyle="--" if law.width is None else "-", label=label)
+        axes.plot(at, density(of, at), **style)

@@ -21,6 +21,7 @@ from .._errors import ArgumentError, DomainError
 from .._precision import in_float64
 from .._validation import as_count, as_number
 from ..networks.shaped import ShapedBlock, ShapedMLP, ShapedReLU, ShapedResNet
+from ..networks.shaped.law import as_seed
 from ..networks.shaped.shaped_relu_kernel import kernel_excess
 
 # Beyond this y the correlation is one to rounding, and the drift of the activation e^{-y}.
@@ -51,6 +52,8 @@ class Coefficients(NamedTuple):
 
 def correlation_coefficients(block: ShapedBlock) -> Coefficients:
     """The coefficients of a block, or a stack, of MLPs and ResNets with shaped ReLUs; other correlations are not autonomous."""
+    if not isinstance(block, ShapedBlock):
+        raise ArgumentError("block", type(block).__name__, "a shaped block: ShapedMLP, ShapedResNet or a stack of them")
     rate = 0.0
     for part in block.parts:
         if isinstance(part, ShapedMLP) and isinstance(part.activation, ShapedReLU):
@@ -79,7 +82,7 @@ def correlation_sde(
         name, value = ("depth_to_width", time) if time == 0 else ("rho0", rho0)
         raise DomainError(name, value, "a positive number" if time == 0 else "a correlation inside (-1, 1)")
     paths, steps = as_count(paths, "paths"), as_count(steps, "steps")
-    key = jax.random.key(as_count(seed, "seed", at_least=0))
+    key = jax.random.key(as_seed(seed))
     rho = _sample(coefficients, rho0, time / steps, key, paths, steps)
     return CorrelationPaths(np.linspace(0.0, time, steps + 1), np.asarray(rho))
 

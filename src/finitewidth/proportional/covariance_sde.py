@@ -13,9 +13,10 @@ from jaxtyping import Array, Float, Int, Key
 from .._errors import ArgumentError, DomainError
 from .._precision import in_float64
 from .._progress import ProgressBar
-from .._validation import as_count, as_covariance, as_number
+from .._validation import as_count, as_number
 from ..networks.shaped import CovarianceLaw, PathStatus, ShapedBlock
-from ..networks.shaped.law import saved_intervals
+from ..networks.shaped.law import as_seed, saved_intervals
+from ..networks.shaped.tokens import as_token_covariance
 from .integrators import as_scheme
 from .scheme import Scheme
 from .walker import Walker, guarded_step, observed, start_walker
@@ -23,6 +24,7 @@ from .walker import Walker, guarded_step, observed, start_walker
 _CHUNK_BYTES = 2**26
 _LONGEST_DEFAULT_STEP = 0.01
 _DEFAULT_RATE = 0.1
+_NEARBY = 1e-3
 
 
 @in_float64
@@ -57,7 +59,7 @@ def covariance_sde(
     Paths that are stopped are kept, with their status and time.
     """
     begin = starting_point(block, V0, depth_to_width, radius)
-    paths, seed = as_count(paths, "paths"), as_count(seed, "seed", at_least=0)
+    paths, seed = as_count(paths, "paths"), as_seed(seed)
     scheme = as_scheme(method)
     steps = default_steps(block, begin.V0, begin.time) if steps is None else as_count(steps, "steps")
     saved = saved_intervals(save, steps, paths, len(begin.V0))
@@ -71,7 +73,7 @@ def covariance_sde(
     with ProgressBar(paths, progress, things="paths") as bar:
         for start in range(0, paths, chunk):
             indices = start + jnp.arange(chunk)
-            run = _run(scheme, block, begin.factor, step, radius, key, indices, steps // saved, saved)
+            run = _run(scheme, block, begin.factor, step, begin.radius, key, indices, steps // saved, saved)
             pieces.append([np.asarray(piece)[: paths - start] for piece in run])
             bar.advance_to(min(start + chunk, paths))
     V, status, stopped_at = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
@@ -94,20 +96,22 @@ class StartingPoint(NamedTuple):
     V0: Float[np.ndarray, "m m"]
     factor: Float[np.ndarray, "m r"]
     time: float
+    radius: float
 
 
 def starting_point(block: ShapedBlock, V0: Any, depth_to_width: float, radius: float) -> StartingPoint:
     """What a user asks for, checked."""
     if not isinstance(block, ShapedBlock):
         raise ArgumentError("block", type(block).__name__, "a shaped block such as ShapedMLP or ShapedAttention")
-    start = np.asarray(as_covariance(V0, "V0"))
+    start = np.asarray(as_token_covariance(V0, "V0"))
     time = as_number(depth_to_width, "depth_to_width", low=0.0)
     if time == 0:
         raise DomainError("depth_to_width", time, "a positive number")
     norm = float(np.linalg.norm(start))
-    if not norm < as_number(radius, "radius", low=0.0):
+    radius = as_number(radius, "radius", low=0.0)
+    if not norm < radius:
         raise DomainError("radius", radius, f"more than the norm of V0, {norm:.3g}")
-    return StartingPoint(start, _factor(block, start), time)
+    return StartingPoint(start, _factor(block, start), time, radius)
 
 
 def _factor(block: ShapedBlock, V0: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m r"]:
@@ -120,13 +124,16 @@ def _factor(block: ShapedBlock, V0: Float[np.ndarray, "m m"]) -> Float[np.ndarra
 
 
 def default_steps(block: ShapedBlock, V0: Float[np.ndarray, "m m"], time: float) -> int:
-    r"""Steps of at most 0.01, and short enough that per step the noise and the drift at the start are small:
-    $\Delta\,(\kappa(m+1)/10 + \|b\|/\|V\|) \le 0.1$ at $V_0$."""
+    r"""Steps of at most 0.01, and short enough that per step the noise, the growth at the start and its change are small:
+    $\Delta\,(\kappa(m+1)/10 + \|b\|/\|V\| + 2\|\tfrac d{ds}\tfrac1sb(sV)\|/\|V\|) \le 0.1$ at $V_0$ and $s = 1$.
+
+    Smooth activations have no drift where norms are one, yet may pull them back or drive them away at any rate."""
     V = jnp.asarray(V0)
     norm = float(jnp.linalg.norm(V))
     rate = float(block.value_noise) * (len(V0) + 1) / 10
     if norm > 0:
-        rate += float(jnp.linalg.norm(block.drift(V))) / norm
+        low, here, high = (block.drift_inside(s * V) / s for s in (1 - _NEARBY, 1.0, 1 + _NEARBY))
+        rate += float(jnp.linalg.norm(here) + jnp.linalg.norm(high - low) / _NEARBY) / norm
     shortest = min(_LONGEST_DEFAULT_STEP, _DEFAULT_RATE / rate) if rate > 0 else _LONGEST_DEFAULT_STEP
     return max(1, math.ceil(time / min(shortest, float(block.largest_step)) - 1e-9))
 

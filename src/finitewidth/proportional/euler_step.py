@@ -29,7 +29,7 @@ class EulerStep:
 
     def advance(self, block: ShapedBlock, state: State, drawn: Array, step: Array) -> State:
         """A straight step; the root of an indefinite matrix is meaningless, and the caller stops such a path."""
-        V = state.V + step * block.drift(state.V) + jnp.sqrt(step) * block.noise_from(drawn, state.factor)
+        V = state.V + step * block.drift_inside(state.V) + jnp.sqrt(step) * block.noise_from(drawn, state.factor)
         return State(V, covariance_root(V))
 
     def observed(self, block: ShapedBlock, state: State, step: Array) -> Square:

@@ -10,6 +10,7 @@ so that singular covariances are no exception. For linear networks the determina
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from .._errors import DomainError
@@ -18,6 +19,9 @@ from ..networks.shaped.block import Square, symmetric_normal
 from ..networks.shaped.root import covariance_root
 from .matrix_exponential import matrix_exponential, product
 from .scheme import State, gram
+
+_MOST_GROWTH = float(np.finfo(float).eps) ** -0.5
+_MOST_MIXING = 5.0  # steps that resolve a path have exponents below one
 
 
 class ExponentialStep:
@@ -64,7 +68,19 @@ def _noise_step(block: ShapedBlock, factor: Float[Array, "m r"], drawn: Array, s
     C, A = block.generator(gram(factor)), block.mixing(drawn[1:], factor)
     exponent = 0 if C is None else step * C
     exponent = exponent if A is None else exponent + jnp.sqrt(step) * A
-    return moved if C is None and A is None else product(matrix_exponential(jnp.asarray(exponent)), moved)
+    return moved if C is None and A is None else _mixed(jnp.asarray(exponent), moved)
+
+
+def _mixed(exponent: Square, factor: Float[Array, "m r"]) -> Float[Array, "m r"]:
+    r"""$e^XF$, or infinite where the step is too long to follow an explosion, so that the path is stopped there.
+
+    Beside a direction that grows by more than $\epsilon^{-1/2}$ the others lose half their digits, and a factor along them
+    would silently vanish; tokens that mix many times over in one step would come out alike. What activations add is diagonal
+    and may shrink a norm at any rate."""
+    mixing = matrix_exponential(exponent)
+    exchanged = jnp.sum(jnp.abs(exponent - jnp.diag(jnp.diagonal(exponent))), axis=1)
+    resolved = (jnp.max(jnp.abs(mixing)) < _MOST_GROWTH) & (jnp.max(exchanged) < _MOST_MIXING)
+    return jnp.where(resolved, product(mixing, factor), jnp.inf)
 
 
 def _geodesic(N: Float[Array, "r r"], kappa: Array) -> Float[Array, "r r"]:

@@ -40,11 +40,14 @@ class KernelWishartStep:
     def draw(self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Array) -> Float[Array, "m m"]:
         r"""Bartlett's factor of $\mathcal W_m(\nu, I)/\nu$: normals below the diagonal, roots of $\chi^2_{\nu-i+1}$ on it."""
         m = len(state.V)
-        degrees = 1 / (block.value_noise * step)
+        noise = jnp.asarray(block.value_noise * step)
+        silent = noise == 0  # infinitely many degrees of freedom: the matrix is the identity
+        degrees = 1 / jnp.where(silent, 1 / m, noise)
         below, diagonal = jax.random.split(key)
         normals = jnp.tril(jax.random.normal(below, (m, m), state.V.dtype), -1)
         chi_squared = 2 * jax.random.gamma(diagonal, (degrees - jnp.arange(m)) / 2, dtype=state.V.dtype)
-        return (normals + jnp.diag(jnp.sqrt(chi_squared))) / jnp.sqrt(degrees)
+        factor = (normals + jnp.diag(jnp.sqrt(chi_squared))) / jnp.sqrt(degrees)
+        return jnp.where(silent, jnp.eye(m, dtype=factor.dtype), factor)
 
     def advance(self, block: ShapedBlock, state: State, drawn: Float[Array, "m m"], step: Array) -> State:
         """The Wishart matrix in the frame of the mapped kernel."""
@@ -56,4 +59,4 @@ class KernelWishartStep:
 
 
 def _mapped(block: ShapedBlock, V: Array, step: Array) -> State:
-    return State(V, covariance_root(V + step * block.drift(V)))
+    return State(V, covariance_root(V + step * block.drift_inside(V)))

@@ -19,6 +19,8 @@ from .._errors import ArgumentError, DomainError
 from .._validation import as_count, as_number
 from ..networks.shaped import ShapedSmooth
 
+_LARGEST_EXPONENT = 300.0  # such numbers may still be multiplied
+
 
 class ScalarPaths(NamedTuple):
     """Sampled norms."""
@@ -68,34 +70,55 @@ class ScalarSmooth:
         if self.b > 0:
             raise DomainError("b", self.b, "b <= 0: otherwise paths blow up")
         rate = self.b + 2
-        growth = math.expm1(rate * t) / rate if rate else t
-        return math.exp(rate * t) / x0 - self.b * growth
+        try:
+            growth = math.expm1(rate * t) / rate if rate else t
+            return math.exp(rate * t) / x0 - self.b * growth
+        except OverflowError:
+            raise DomainError(
+                "t", t, f"a depth at which E[1/X], growing as e^({rate:g} t), is a finite number"
+            ) from None
 
     def sample(
         self, x0: float, depth_to_width: float, paths: int = 4096, steps: int = 400, seed: int = 0
     ) -> ScalarPaths:
-        """Paths by the explicit solution; only the integral over each step is approximated, by the trapezoid rule."""
+        r"""Paths by the explicit solution; only the integral over each step is approximated, with $e^{\sqrt2B}$ linear in it."""
         x0, time = _positive(x0, "x0"), _positive(depth_to_width, "depth_to_width")
         paths, steps = as_count(paths, "paths"), as_count(steps, "steps")
         random = np.random.default_rng(as_count(seed, "seed", at_least=0))
         times = np.linspace(0.0, time, steps + 1)
         increments = math.sqrt(2 * time / steps) * random.standard_normal((paths, steps))
-        E = np.exp(np.pad(np.cumsum(increments, axis=1), ((0, 0), (1, 0))) - (self.b + 1) * times)
-        integral = np.pad(np.cumsum((E[:, 1:] + E[:, :-1]) / 2, axis=1), ((0, 0), (1, 0))) * (time / steps)
-        denominator = 1 - self.b * x0 * integral
-        alive = denominator > 0
-        X = np.where(alive, x0 * E / np.where(alive, denominator, 1.0), np.inf)
-        return ScalarPaths(times, X, _first_zero(times, denominator, alive))
+        X, blow_up_times = np.full((steps + 1, paths), x0), np.full(paths, np.inf)
+        for number, increment in enumerate(increments.T):
+            X[number + 1], part = self._step(X[number], time / steps, increment)
+            now = np.isinf(X[number + 1]) & np.isinf(blow_up_times)
+            blow_up_times[now] = times[number] + part[now] * (time / steps)
+        return ScalarPaths(times, X.T, blow_up_times)
+
+    def _step(self, X: np.ndarray, step: float, increment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        r"""The explicit solution over one step, so that $E$ never overflows: the norm after it and, if that is infinite, the
+        part of the step in which the denominator fell to zero."""
+        decay = min(max((self.b + 1) * step, -_LARGEST_EXPONENT), _LARGEST_EXPONENT)
+        noise = np.exp(-np.clip(increment, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+        inverse = math.exp(decay) * noise  # 1/E
+        first, last = _weights(decay)
+        blown = np.isinf(X)
+        X = np.where(blown, 0.0, X)
+        loss = self.b * X * step * (first * noise + last)
+        blown |= inverse <= loss
+        return (
+            np.where(blown, np.inf, X / np.where(blown, 1.0, inverse - loss)),
+            np.where(blown, inverse / np.where(loss > 0, loss, 1.0), 1.0),
+        )
 
 
-def _first_zero(times: np.ndarray, denominator: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """Where a falling denominator crosses zero, by interpolation."""
-    after = np.argmin(alive, axis=1)
-    row, before = np.arange(len(alive)), np.maximum(after - 1, 0)
-    high, low = denominator[row, before], denominator[row, after]
-    fallen = ~alive[:, -1]
-    part = np.where(fallen, high / np.where(fallen, high - low, 1.0), 0.0)
-    return np.where(fallen, times[before] + part * (times[after] - times[before]), np.inf)
+def _weights(decay: float) -> tuple[float, float]:
+    r"""$\int_0^1e^{zu}u\,du$ and $\int_0^1e^{zu}(1-u)\,du$, $z$ = `decay`: the weights of a step's start and end, its time $u$
+    being counted back from the end."""
+    if abs(decay) < 1e-3:
+        return 1 / 2 + decay / 3 + decay**2 / 8, 1 / 2 + decay / 6 + decay**2 / 24
+    whole = math.expm1(decay) / decay
+    end = (whole - 1) / decay
+    return whole - end, end
 
 
 def scalar_smooth(activation: ShapedSmooth) -> ScalarSmooth:

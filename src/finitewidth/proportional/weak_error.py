@@ -22,6 +22,7 @@ from .._errors import ArgumentError
 from .._precision import in_float64
 from .._validation import as_count, as_number
 from ..networks.shaped import ShapedBlock
+from ..networks.shaped.law import as_seed
 from ..networks.shaped.shaped_relu_kernel import correlation_and_scale
 from .covariance_sde import default_steps, starting_point
 from .integrators import as_scheme
@@ -60,6 +61,8 @@ class StepAdvice(eqx.Module):
     weak_error_uncertainty: Float[np.ndarray, " k"]
     """The Monte Carlo error of `weak_error`."""
     tolerance: float = eqx.field(static=True)
+    fewest_steps: int = eqx.field(static=True, default=1)
+    """Fewer are never suggested."""
 
     @property
     def extrapolated(self) -> Float[np.ndarray, " k"]:
@@ -73,9 +76,10 @@ class StepAdvice(eqx.Module):
 
     @property
     def suggested_steps(self) -> int:
-        """Steps at which the largest estimated bias would equal the tolerance, the bias being proportional to the step."""
+        """Steps at which the largest estimated bias would equal the tolerance, the bias being proportional to the step; no
+        fewer than a quarter of those tried, beyond which that is a guess, nor than keep covariances positive."""
         certain = np.maximum(np.abs(self.weak_error) - 2 * self.weak_error_uncertainty, 0.0)
-        return max(1, math.ceil(self.steps * float(certain.max()) / self.tolerance))
+        return max(self.fewest_steps, math.ceil(self.steps * float(certain.max()) / self.tolerance))
 
 
 @in_float64
@@ -107,9 +111,13 @@ def step_advice(
     scheme.check(block, len(start.V0), 2 * step)
     paths = as_count(paths, "paths", at_least=2)
     tolerance = as_number(tolerance, "tolerance", low=np.finfo(float).tiny)
+    if statistic is not None and not callable(statistic):
+        raise ArgumentError("statistic", repr(statistic), "a function of one covariance, or `None`")
     statistic = statistic or NormsAndCorrelations(float(np.trace(start.V0)) / len(start.V0) or 1.0)
-    key = jax.random.key(as_count(seed, "seed", at_least=0))
-    pairs = np.asarray(_pairs_of_paths(scheme, statistic, block, start.factor, step, radius, key, steps // 2, paths))
+    key = jax.random.key(as_seed(seed))
+    pairs = np.asarray(
+        _pairs_of_paths(scheme, statistic, block, start.factor, step, start.radius, key, steps // 2, paths)
+    )
     difference = pairs[:, 0] - pairs[:, 1]
     root = math.sqrt(paths)
     return StepAdvice(
@@ -119,6 +127,7 @@ def step_advice(
         weak_error=difference.mean(axis=0),
         weak_error_uncertainty=difference.std(axis=0, ddof=1) / root,
         tolerance=tolerance,
+        fewest_steps=max(-(-steps // 4), math.ceil(start.time / float(block.largest_step) - 1e-9)),
     )
 
 

@@ -163,7 +163,11 @@ def compare(theory: Flow | CovarianceLaw, measured: MeasuredFlow | CovarianceLaw
     that both have; for laws of covariances a [`LawComparison`][finitewidth.report.compare_laws.LawComparison] of quantiles and
     distances. Print it, or call its `plot`.
     """
-    if isinstance(theory, CovarianceLaw) and isinstance(measured, CovarianceLaw):
+    if isinstance(theory, CovarianceLaw):
+        if not isinstance(measured, CovarianceLaw):
+            raise ArgumentError(
+                "measured", type(measured).__name__, "a law of covariances: that of `simulate(block, ...)`"
+            )
         return compare_laws(theory, measured)
     return _compare_flows(theory, measured)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _SAME_DEPTH = 0.02  # relative difference of depth over width below which two laws are of one depth
+_ROUNDING = 1e-9  # spreads and differences below this share of an entry's natural size are rounding
 
 
 class LawRow(NamedTuple):
@@ -49,8 +50,11 @@ class LawComparison:
         laws = {name: about(law) for name, law in (("first", self.first), ("second", self.second))}
         return plain({**laws, "levels": LEVELS, "rows": [row._asdict() for row in self.rows]})
 
-    def plot(self, axes: "tuple[Axes, Axes] | None" = None, entry: tuple[int, int] = (0, 1)) -> "tuple[Axes, Axes]":
-        """Densities of one entry of the covariance (left) and of the correlation (right)."""
+    def plot(
+        self, axes: "tuple[Axes, Axes] | None" = None, entry: tuple[int, int] | None = None
+    ) -> "tuple[Axes, Axes]":
+        """Densities of one entry of the covariance (left) and of the correlation (right): by default of the first two
+        tokens. A single token has a variance alone."""
         from ..figures import law_densities  # matplotlib is loaded by those who draw
 
         return law_densities(self.first, self.second, axes, entry)
@@ -95,17 +99,26 @@ def compare_laws(first: CovarianceLaw, second: CovarianceLaw) -> LawComparison:
     if abs(second.depth_to_width / first.depth_to_width - 1) > _SAME_DEPTH:
         got = f"depth over width {second.depth_to_width:.4g}"
         raise DomainError("second", got, f"{first.depth_to_width:.4g}, as in `first`")
-    others = entries(second)
-    rows = tuple(_row(name, values, others[name]) for name, values in entries(first).items())
+    others, sizes = entries(second), _sizes(first)
+    rows = tuple(_row(name, values, others[name], sizes[name]) for name, values in entries(first).items())
     return LawComparison(first, second, rows)
 
 
 def entries(law: CovarianceLaw) -> dict[str, Float[np.ndarray, " paths"]]:
     """Every independent entry of covariance and correlation at the last depth, by name."""
-    pairs = list(zip(*np.triu_indices(law.V.shape[-1]), strict=True))
-    rho = law.correlation()[:, -1]
-    return {f"V({a},{b})": law.final[:, a, b] for a, b in pairs} | {
-        f"rho({a},{b})": rho[:, a, b] for a, b in pairs if a != b
+    return _named(law.final, law.correlation()[:, -1])
+
+
+def _sizes(law: CovarianceLaw) -> dict[str, Float[np.ndarray, ""]]:
+    """What rounding of each entry is relative to: typical norms for a covariance, which may itself be zero."""
+    norms = np.sqrt(np.median(np.diagonal(law.final, axis1=1, axis2=2), axis=0))
+    return _named(np.outer(norms, norms), np.ones((len(norms), len(norms))))
+
+
+def _named(V: Float[np.ndarray, "*paths m m"], rho: Float[np.ndarray, "*paths m m"]) -> dict[str, Any]:
+    pairs = list(zip(*np.triu_indices(V.shape[-1]), strict=True))
+    return {f"V({a},{b})": V[..., a, b] for a, b in pairs} | {
+        f"rho({a},{b})": rho[..., a, b] for a, b in pairs if a != b
     }
 
 
@@ -114,8 +127,13 @@ def quantiles(values: Float[np.ndarray, " paths"]) -> tuple[float, ...]:
     return tuple(float(q) for q in np.quantile(values, LEVELS))
 
 
-def _row(entry: str, first: Float[np.ndarray, " paths"], second: Float[np.ndarray, " others"]) -> LawRow:
+def _row(
+    entry: str, first: Float[np.ndarray, " paths"], second: Float[np.ndarray, " others"], size: Float[np.ndarray, ""]
+) -> LawRow:
     from scipy.stats import ks_2samp  # half a second to load
 
-    distance, p_value = (float(value) for value in tuple(ks_2samp(first, second)))
+    if np.ptp(np.concatenate([first, second])) <= _ROUNDING * size:
+        distance, p_value = 0.0, 1.0  # a number known exactly to both, whose last digits have a law of no interest
+    else:
+        distance, p_value = (float(value) for value in tuple(ks_2samp(first, second)))
     return LawRow(entry, quantiles(first), quantiles(second), distance, p_value)

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._errors import DomainError
+from .._errors import ArgumentError, DomainError
 from .._precision import in_float64
 from .._validation import as_count
 from ..advice.token_fates import ShapingAdvice, recommend_gamma, recommend_tau0, token_fates
 from ..ensembles.shaped import simulate_block
 from ..networks.shaped import CovarianceLaw, ShapedAttention, ShapedResNet, ShapedTransformer, equal_tokens
 from ..proportional import covariance_sde
+from ..proportional.covariance_sde import default_steps
 from .compare_laws import LawComparison, compare_laws
 from .document import Document
 from .plain import meta, plain
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _LEVELS = (0.05, 0.5, 0.95)
 _NETWORK_NEURONS = 30_000_000  # hidden units drawn in all: a few seconds
 _FEWEST, _MOST = 32, 1024
+_FINE_STEPS = 1000
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,9 @@ def transformer_report(
     - `paths`: of the limit.
     """
     config = TransformerConfig() if config is None else config
-    limit = covariance_sde(config.block(), config.V0, config.depth_to_width, paths, seed)
+    if not isinstance(config, TransformerConfig):
+        raise ArgumentError("config", type(config).__name__, "a TransformerConfig")
+    limit = covariance_sde(config.block(), config.V0, config.depth_to_width, paths, seed, _steps(config))
     count = _quick(config) if networks is None else as_count(networks, "networks", at_least=2)
     drawn = simulate_block(config.block(), config.V0, config.width, config.depth, networks=count, seed=seed)
     comparison = compare_laws(limit, drawn)
@@ -119,6 +123,12 @@ def transformer_report(
         "agreement": {"worst": comparison.worst._asdict(), "entries": len(comparison.rows)},
     }
     return TransformerReport(plain(data), limit, drawn, comparison)
+
+
+def _steps(config: TransformerConfig) -> int:
+    """Of the limit: short by default, but beyond a thousand no shorter than the layers of the networks beside it."""
+    fine = default_steps(config.block(), config.V0, config.depth_to_width)
+    return min(fine, max(_FINE_STEPS, config.depth))
 
 
 def _quick(config: TransformerConfig) -> int:

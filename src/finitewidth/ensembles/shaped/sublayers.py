@@ -14,6 +14,7 @@ from ..._errors import ArgumentError, DomainError
 from ...activations import Activation
 from ...activations.families import ScaleInvariant
 from ...networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet
+from ...networks.shaped.activation import ShapedActivation, ShapedReLU
 
 
 class AttentionBranch(eqx.Module):
@@ -75,15 +76,22 @@ def sublayers(part: Any, width: int, tokens: int) -> tuple[Sublayer, ...]:
 
 @sublayers.register
 def _(part: ShapedMLP, width: int, tokens: int) -> tuple[Sublayer, ...]:
-    return (FullyConnected(part.activation.at_width(width), part.activation.normalisation(width)),)
+    return (FullyConnected(*normalised_activation(part.activation, width)),)
 
 
 @sublayers.register
 def _(part: ShapedResNet, width: int, tokens: int) -> tuple[Sublayer, ...]:
-    activation = part.activation
     units = hidden_units(part.hidden_ratio, width)
-    branch = FeedForwardBranch(activation.at_width(width), activation.normalisation(width), units)
+    branch = FeedForwardBranch(*normalised_activation(part.activation, width), units)
     return (Residual(branch, part.skip, jnp.asarray(part.gamma)),)
+
+
+def normalised_activation(activation: ShapedActivation, width: int) -> tuple[Activation, float]:
+    """The activation at a width and what normalises it; some shaped ReLUs are flat at one width."""
+    if isinstance(activation, ShapedReLU) and not any(activation.slopes(width)):
+        got = f"{activation.c_plus:g}, {activation.c_minus:g}: both slopes 1 + c n^(-{activation.exponent:g}) are zero"
+        raise DomainError("c_plus, c_minus", f"{got} at width {width}", "one that is not, or another width")
+    return activation.at_width(width), activation.normalisation(width)
 
 
 @sublayers.register

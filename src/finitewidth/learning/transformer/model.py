@@ -5,9 +5,11 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from ..._errors import ShapeError
+from ..._errors import ArgumentError, DomainError, ShapeError
+from ..._validation import is_concrete
 from .settings import TransformerSettings
 
 
@@ -96,10 +98,7 @@ class LanguageModel(eqx.Module):
 
     def passed(self, tokens: Int[Array, " m"]) -> tuple[Array, Float[Array, " depth"], Float[Array, "depth m m"]]:
         r"""The last stream, and of every layer the attention entropy and the covariance $XX^{\mathsf T}/n$ it leaves."""
-        if tokens.ndim != 1 or len(tokens) > self.settings.length:
-            raise ShapeError(
-                "tokens", f"shape {tokens.shape}", f"one sequence of at most {self.settings.length} tokens"
-            )
+        check_tokens(tokens, self.settings, dimensions=1, longest=self.settings.length)
         stream = self.embedding[tokens] + self.positions[: len(tokens)]
 
         def layer(stream: Array, of_layer: tuple[Block, Shaping]) -> tuple[Array, tuple[Array, Array]]:
@@ -108,6 +107,24 @@ class LanguageModel(eqx.Module):
 
         stream, (entropy, covariances) = jax.lax.scan(layer, stream, (self.blocks, self.shaping))
         return stream, entropy, covariances
+
+
+def check_tokens(tokens: object, settings: TransformerSettings, dimensions: int, longest: int) -> None:
+    """Refuse what are not sequences of at most `longest` numbers of the vocabulary, as far as can be known now."""
+    if not isinstance(tokens, jax.Array | np.ndarray):
+        raise ArgumentError("tokens", f"a {type(tokens).__name__}", "an array of integers")
+    if tokens.ndim != dimensions or not 0 < tokens.shape[-1] <= longest:
+        many = "one sequence" if dimensions == 1 else "sequences"
+        raise ShapeError("tokens", f"shape {tokens.shape}", f"{many} of at most {longest} tokens")
+    if not jnp.issubdtype(tokens.dtype, jnp.integer):
+        raise ArgumentError("tokens", f"{tokens.dtype} entries", "integers")
+    if is_concrete(tokens):
+        values = np.asarray(tokens)
+        if values.size and not 0 <= values.min() <= values.max() < settings.vocabulary:
+            got = f"tokens from {values.min()} to {values.max()}"
+            raise DomainError(
+                "tokens", got, f"0 to {settings.vocabulary - 1}: the vocabulary has {settings.vocabulary}"
+            )
 
 
 def run_block(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
-from ..._errors import DomainError, UnknownNameError
+from ..._errors import ArgumentError, DomainError, UnknownNameError
 from ..._validation import as_count, as_number
 
 Kind = Literal["shaped", "pre_ln", "post_ln"]
@@ -17,7 +17,8 @@ class TransformerSettings:
       the start; `"pre_ln"` adds the branch of the normalised stream; `"post_ln"` normalises the sum.
     - `gamma`, `tau0`: weight of the branches and temperature of the attention of a shaped model.
     - `hidden_ratio`: width of the feedforward layer over `width`.
-    - `causal`: each token sees itself and those before it (next-token prediction); else all tokens.
+    - `causal`: each token sees itself and those before it (next-token prediction, the only task to `train` on); else all
+      tokens.
     """
 
     vocabulary: int
@@ -43,6 +44,8 @@ class TransformerSettings:
             raise DomainError("gamma", self.gamma, "a number between 0 and 1")
         if as_number(self.tau0, "tau0") <= 0:
             raise DomainError("tau0", self.tau0, "a positive number")
+        if not isinstance(self.causal, bool):
+            raise ArgumentError("causal", repr(self.causal), "True or False")
 
     @property
     def key_width(self) -> int:

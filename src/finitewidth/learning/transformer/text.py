@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key
 
-from ..._errors import DomainError
+from ..._errors import ArgumentError, DomainError
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Text:
     @classmethod
     def of(cls, text: str) -> "Text":
         """The characters of `text` are its tokens."""
+        if not isinstance(text, str):
+            raise ArgumentError("text", type(text).__name__, "a string")
         if not text:
             raise DomainError("text", "an empty string", "at least one character")
         alphabet, tokens = np.unique(np.array(list(text)), return_inverse=True)

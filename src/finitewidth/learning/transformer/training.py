@@ -9,7 +9,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
-from ..._errors import BlowUpError
+from ..._errors import ArgumentError, BlowUpError, DomainError
 from ..._validation import as_count, as_number
 from .model import LanguageModel
 from .schedules import Schedule
@@ -50,12 +50,14 @@ def train(
 
     **Arguments:**
 
+    - `model`: a causal one, with a vocabulary for all of the text's alphabet. Others would see what they are to predict.
     - `rate`, `warmup`: the learning rate, reached linearly in `warmup` steps.
     - `schedule`: of the shaping, such as `recover()`; by default it stays as it is.
     - `learn_shaping`: *Learn* (Shaped Transformer App. D): the shaping is a parameter like any other.
 
     `BlowUpError` if the loss stops being a number.
     """
+    _check(model, text)
     steps, batch = as_count(steps, "steps"), as_count(batch, "batch")
     rate = as_number(rate, "rate", low=0.0)
     optimiser = optax.adam(optax.linear_schedule(0.0, rate, as_count(warmup, "warmup")))
@@ -88,3 +90,18 @@ def train(
         entropies.append(entropy)
     trained = shaped_at(carry[0], jnp.asarray(steps))
     return Training(trained, np.concatenate(losses), np.concatenate(entropies))
+
+
+def _check(model: LanguageModel, text: Text) -> None:
+    if not isinstance(model, LanguageModel):
+        raise ArgumentError("model", type(model).__name__, "a LanguageModel")
+    if not isinstance(text, Text):
+        raise ArgumentError("text", type(text).__name__, "a Text, such as Text.of(string)")
+    if not model.settings.causal:
+        raise ArgumentError(
+            "model", "one in which every token sees all", "a causal one: it shall predict the next token"
+        )
+    needed = max(len(text.alphabet), int(np.max(text.tokens)) + 1)
+    if model.settings.vocabulary < needed:
+        got = f"a model with a vocabulary of {model.settings.vocabulary}"
+        raise DomainError("vocabulary", got, f"at least {needed}, the size of the text's alphabet")

@@ -103,7 +103,7 @@ class ShapedAttention(ResidualBlock):
     def _visible(self, V: Array) -> Visible:
         return visible(self.sees(len(V)), V.dtype)
 
-    def drift(self, V: Square) -> Square:
+    def drift_inside(self, V: Square) -> Square:
         r"""$\frac{\gamma^2}{\tau_0^2}(E[\delta A\,V\delta A^{\mathsf T}] + \bar A V + V\bar A^{\mathsf T})$; without mask, Thm 4.2."""
         if self._inert:
             return 0 * V
@@ -156,7 +156,10 @@ def _as_mask(mask: Any) -> Mask:
         if mask != "causal":
             raise UnknownNameError("mask", mask, ["causal"])
         return mask
-    array = np.asarray(mask)
+    try:
+        array = np.asarray(mask)
+    except ValueError:
+        raise ShapeError("mask", f"a ragged {type(mask).__name__}", "a boolean array (m, m)") from None
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
         raise ShapeError("mask", f"shape {array.shape}", "`None`, 'causal' or a boolean array (m, m)")
     if array.dtype != bool:

@@ -12,11 +12,16 @@ square root of $\Sigma$ would cost $O(m^6)$. Any matrix $L$ with $LL^{\mathsf T}
 """
 
 from abc import abstractmethod
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
+
+from ..._precision import in_float64, to_numpy
+from .tokens import as_token_covariance
 
 Square = Float[Array, "m m"]
 
@@ -29,9 +34,14 @@ class ShapedBlock(eqx.Module):
     def value_noise(self) -> Array | float:
         r"""$\kappa$, the coefficient of $\Sigma_{\rm lin}$ in $\Sigma$."""
 
-    @abstractmethod
-    def drift(self, V: Square) -> Square:
+    @in_float64
+    def drift(self, V: Any) -> Float[Array | np.ndarray, "m m"]:
         r"""$b(V)$, per unit of depth time."""
+        return to_numpy(self.drift_inside(as_token_covariance(V, "V")))
+
+    @abstractmethod
+    def drift_inside(self, V: Square) -> Square:
+        r"""$b(V)$ as the integrators compute it, of a covariance that needs no check."""
 
     @property
     def time_exponent(self) -> float:
@@ -70,9 +80,11 @@ class ShapedBlock(eqx.Module):
         """The longest step in depth time for which `positive_drift` keeps covariances positive."""
         return jnp.inf
 
-    def diffusion(self, V: Square) -> Float[Array, "m m m m"]:
+    @in_float64
+    def diffusion(self, V: Any) -> Float[Array | np.ndarray, "m m m m"]:
         r"""$\Sigma(V)^{\alpha\beta,\delta\omega}$, per unit of depth time: for reading, never for sampling."""
-        return self.value_noise * linear_diffusion(V) + self.mixing_diffusion(V)
+        checked = as_token_covariance(V, "V")
+        return to_numpy(self.value_noise * linear_diffusion(checked) + self.mixing_diffusion(checked))
 
     def noise(self, key: Key[Array, ""], L: Float[Array, "m r"]) -> Square:
         r"""A symmetric Gaussian matrix of covariance $\Sigma(LL^{\mathsf T})$, in $O(m^3)$."""

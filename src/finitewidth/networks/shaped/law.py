@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..._errors import DomainError
 from ..._precision import in_float64
-from ..._validation import as_count, as_floats
+from ..._validation import as_count, as_ensemble, as_floats
 from .root import covariance_root
 from .shaped_relu_kernel import correlation_and_scale
 
@@ -25,6 +26,11 @@ def saved_intervals(save: int | None, most: int, paths: int, tokens: int) -> int
         affordable = _BYTES // (8 * paths * tokens**2) - 1
         save = max(1, min(_SAVED, affordable))
     return min(as_count(save, "save"), most)
+
+
+def as_seed(seed: Any) -> int:
+    """A seed of a size that random keys can count."""
+    return as_ensemble(1, seed)[1]
 
 
 class PathStatus(IntEnum):
@@ -90,12 +96,14 @@ class CovarianceLaw(eqx.Module):
     def quantile(self, q: Any) -> Float[np.ndarray, "*q times m m"]:
         """Quantiles over paths of each entry of the covariance, stopped paths included."""
         levels = np.asarray(as_floats(q, "q"))
+        if ((levels < 0) | (levels > 1)).any():
+            raise DomainError("q", levels.tolist(), "probabilities in [0, 1]")
         return np.quantile(self.V, levels, axis=0)
 
     @in_float64
     def output_samples(self, outputs: int = 1, seed: int = 0) -> Float[np.ndarray, "paths outputs m"]:
         r"""Outputs of the networks, $N(0, V_T)$ given the last covariance (Shaped Transformer Eq. 21), for each path."""
-        outputs, key = as_count(outputs, "outputs"), jax.random.key(as_count(seed, "seed", at_least=0))
+        outputs, key = as_count(outputs, "outputs"), jax.random.key(as_seed(seed))
         roots = jax.jit(jax.vmap(covariance_root))(jnp.asarray(self.final))
         normals = jax.random.normal(key, (self.paths, outputs, roots.shape[-1]), roots.dtype)
         return np.asarray(normals @ roots.swapaxes(-1, -2))

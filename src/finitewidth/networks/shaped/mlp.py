@@ -38,7 +38,7 @@ class ShapedMLP(ShapedBlock):
     def _drifts(self) -> bool:
         return self.activation.exponent <= 0.5
 
-    def drift(self, V: Square) -> Square:
+    def drift_inside(self, V: Square) -> Square:
         """The drift of the activation."""
         return self.activation.drift(V) if self._drifts else 0 * V
 

@@ -42,13 +42,13 @@ class ShapedResNet(ResidualBlock):
         r"""$\gamma^2[2 - \gamma^2(1 - n/n_h)]$."""
         return self.residual_noise(branch=1 / self.hidden_ratio)
 
-    def drift(self, V: Square) -> Square:
+    def drift_inside(self, V: Square) -> Square:
         r"""$\gamma^2b_{\rm ReLU}(V)$."""
         return self.gamma**2 * self.activation.drift(V)
 
     def positive_drift(self, V: Square) -> Square | None:
         """All of it."""
-        return self.drift(V) if self.activation.chi_squared else None
+        return self.drift_inside(V) if self.activation.chi_squared else None
 
     @property
     def largest_step(self) -> Array | float:

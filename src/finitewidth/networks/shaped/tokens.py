@@ -1,9 +1,19 @@
-"""Tokens that are all alike."""
+"""Covariances of tokens: those of a user, and those of tokens that are all alike."""
 
+from typing import Any
+
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
-from ..._validation import as_count, as_number
+from ..._validation import as_count, as_covariance, as_number
+
+
+def as_token_covariance(V: Any, argument: str) -> Float[Array, "m m"]:
+    """A positive semi-definite matrix, up to the rounding of the type in which it came."""
+    dtype = getattr(V, "dtype", np.dtype(float))
+    rounding = float(jnp.finfo(dtype).eps) if jnp.issubdtype(dtype, jnp.floating) else 0.0
+    return as_covariance(V, argument, tolerance=max(1e-10, 4 * rounding))
 
 
 def equal_tokens(tokens: int, correlation: float) -> Float[np.ndarray, "m m"]:

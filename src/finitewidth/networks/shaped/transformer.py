@@ -44,9 +44,9 @@ class ShapedTransformer(ShapedBlock):
         """The sum over blocks."""
         return sum(part.value_noise for part in self.parts)
 
-    def drift(self, V: Square) -> Square:
+    def drift_inside(self, V: Square) -> Square:
         """The sum over blocks."""
-        return reduce(add, [part.drift(V) for part in self.parts])
+        return reduce(add, [part.drift_inside(V) for part in self.parts])
 
     @property
     def mixings(self) -> int:
