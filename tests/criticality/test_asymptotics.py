@@ -1,4 +1,4 @@
-"""Late layers: series against flows iterated independently, constants of the sheet, and the erratum of (5.143)."""
+"""Late layers: series against flows iterated independently, constants known independently, and the erratum of (5.143)."""
 
 import math
 

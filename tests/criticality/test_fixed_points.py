@@ -1,4 +1,4 @@
-"""Fixed points: the sheet's numbers, double roots, and the errata of footnotes 20 and 21."""
+"""Fixed points: numbers known independently, double roots, and the errata of footnotes 20 and 21."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""The single-input flow: numbers of the sheet, closed recursions, exact scale-invariant fluctuations, real chains."""
+"""The single-input flow: numbers known independently, closed recursions, exact scale-invariant fluctuations, real chains."""
 
 import jax
 import numpy as np
@@ -122,7 +122,7 @@ def test_scale_invariant():
 
 @pytest.mark.parametrize(("C_b", "layer", "expected"), [(0.0, 5, 22.468), (0.0, 10, 61.95), (0.5, 10, 569.8)])
 def test_first_order_of_the_exact_scale_invariant_flow(C_b, layer, expected):
-    """PDLT (5.109), (5.120), critical and semi-critical: the exact variance has the sheet's values at width 64, and this
+    """PDLT (5.109), (5.120), critical and semi-critical: the exact variance has known values at width 64, and this
     flow as its limit of infinite width."""
 
     def exact(width):

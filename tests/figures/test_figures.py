@@ -93,7 +93,7 @@ def tanh():
 
 
 def test_phase_diagram_draws_regions_lines_and_points(tanh):
-    """PDLT (5.71)-(5.72), figure 5.1: the lines pass through the points of the theory sheet."""
+    """PDLT (5.71)-(5.72), figure 5.1: the lines pass through points known independently."""
     verdict, diagram = tanh
     axes = figures.phase_diagram(diagram, verdict=verdict)
     drawn = lines(axes)
@@ -119,7 +119,7 @@ def test_phase_diagram_draws_regions_lines_and_points(tanh):
 
 
 def test_ratio_of_susceptibilities():
-    """PDLT (5.73), figures 5.2 and 5.3: values of the theory sheet at the right-hand edge, and dots at the crossings."""
+    """PDLT (5.73), figures 5.2 and 5.3: values known independently at the right-hand edge, and dots at the crossings."""
     axes = figures.ratio_of_susceptibilities("sigmoid", K_max=3)
     K, ratio = axes.get_lines()[0].get_data()
     assert K[-1] == 3

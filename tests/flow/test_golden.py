@@ -1,4 +1,4 @@
-"""The flow against the numbers of the formula sheet, computed with the printed recursions, inverse kernels and all."""
+"""The flow against the numbers computed independently with the printed recursions, inverse kernels and all."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from finitewidth.networks import MLP, layer_parameters
 
 KERNEL = [[1.0, 0.3], [0.3, 0.5]]
 
-# The sheet's row for sigmoid is right to 6e-10 only: its inputs become all but parallel, where the printed recursions
-# cancel. `test_two_quadratures_agree_where_the_sheet_does_not` settles the further digits.
+# The row for sigmoid is right to 6e-10 only: its inputs become all but parallel, where the printed recursions
+# cancel. `test_two_quadratures_agree_where_the_row_does_not` settles the further digits.
 SHEET_ERROR = {"sigmoid": 6e-10}
 ROWS = [line.split() for line in Path(__file__).with_name("golden_values.txt").read_text().splitlines()[1:]]
 
@@ -34,7 +34,7 @@ def test_golden_values(row):
     )
 
 
-def test_two_quadratures_agree_where_the_sheet_does_not():
+def test_two_quadratures_agree_where_the_row_does_not():
     """Sigmoid at layer 4, by Hermite modes throughout instead of a grid of points: 12 digits of V and G1."""
     net = MLP("sigmoid", (3, 40, 30, 50, 1), C_b=0.1, C_W=1.5)
     theory = flow(net, kernel=KERNEL)

@@ -86,7 +86,7 @@ def test_c_2m_values():
 # --------------------------------------------------------------------------------------- one input, moments
 
 
-def test_sheet_example_two_four_six_point():
+def test_worked_example_two_four_six_point():
     """PDLT (3.15), PDLT (3.25), PDLT (3.43): hidden widths 5, 3, 7 at C_W = 0.9."""
     net = MLP("linear", (4, 5, 3, 7, 2), C_W=0.9)
     G0 = 0.09536 / 0.9**4
@@ -154,7 +154,7 @@ def test_relu_and_leaky_relu_products():
 
 
 def test_semi_critical_line():
-    """PDLT (5.120) with C_b > 0: the sheet's value, E[Ghat'^2] by hand, and V/K^2 -> nu l/3 at large depth."""
+    """PDLT (5.120) with C_b > 0: a value worked out before, E[Ghat'^2] by hand, and V/K^2 -> nu l/3 at large depth."""
     net = MLP("relu", (1, *(64,) * 9, 1), C_b=0.5, C_W=2.0)
     flow = single_input_flow(net, kernel=[[1.0]])
     assert round(float(flow.V[-1, 0]), 1) == 569.8
@@ -347,7 +347,7 @@ def test_six_point_connected_from_full(neurons):
 
 
 def test_connected_six_point_of_one_input():
-    """PDLT (3.57) before its limit: 15 (G_6 - 3 G_2 G_4 + 2 G_2^3); sheet expansion at large width."""
+    """PDLT (3.57) before its limit: 15 (G_6 - 3 G_2 G_4 + 2 G_2^3); its expansion at large width."""
     G2, G4, G6 = single_input_flow(UNBIASED, X[:1], order=3).moments[:, :, 0]
     connected = linear_connected_correlator(UNBIASED, sites([0] * 6, [0] * 6), X[:1])
     np.testing.assert_allclose(connected, 15 * (G6 - 3 * G2 * G4 + 2 * G2**3), rtol=1e-12, atol=1e-14)
