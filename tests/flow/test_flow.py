@@ -26,7 +26,7 @@ def test_first_and_second_layer_are_exact(name):
     np.testing.assert_allclose(theory.K[0], 0.1 + 0.4 * inputs(2) @ inputs(2).T, rtol=1e-14)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["gelu", "relu"])
 def test_vertex_is_a_covariance(name):
     """PDLT (4.76): symmetric and positive semi-definite between unordered pairs, at every layer."""
     theory = flow(MLP(name, (3, 20, 30, 40, 1), C_W=1.3, C_b=0.05), inputs(3, seed=1))

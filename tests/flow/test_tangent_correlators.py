@@ -125,7 +125,7 @@ def smooth(z):
     return jnp.tanh(z[0, 0]) * jnp.sin(z[1, 1] + 0.3) + z[0, 1] ** 2 * jnp.cos(z[1, 0])
 
 
-@pytest.mark.parametrize("weights", [((0, 1), (0, 1)), ((0, 1), (0, 2)), ((0, 0), (1, 2)), ((1, 1), (0, 1))])
+@pytest.mark.parametrize("weights", [((0, 1), (0, 1)), ((0, 0), (1, 2))])
 def test_two_insertions_are_derivatives_of_the_generating_function(weights):
     """PDLT (8.53)-(8.55): by autodiff in the source, to the accuracy of 35 nodes a dimension for tanh."""
     settings = dict(C_b=0.2, C_W=1.3)

@@ -37,7 +37,7 @@ PAIRS = {
 COVARIANCE = (1.2, 0.5, 0.8)
 
 
-@pytest.mark.parametrize(("i", "j"), [(0, 0), (1, 1), (2, 0), (0, 2), (2, 2), (3, 1), (0, 4), (3, 3), (4, 4)])
+@pytest.mark.parametrize(("i", "j"), [(1, 1), (0, 2), (3, 1), (0, 4), (4, 4)])
 def test_absolute_values_match_their_closed_form(i, j):
     """PDLT (5.159) and its derivatives by the covariance; zero at coincidence where they diverge."""
     Kaa, Kab, Kbb = (

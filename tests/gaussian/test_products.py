@@ -53,7 +53,7 @@ def test_four_points_at_unit_variance(name):
 
 
 @pytest.mark.parametrize("K", [1e-3, 10.0])
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("name", SMOOTH[::2])
 def test_four_points_on_a_line_and_in_a_plane(name, K):
     """Singular covariances: four equal inputs, and four inputs that are two, against one and two dimensions."""
     activation = ACTIVATIONS[name]
