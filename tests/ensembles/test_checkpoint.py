@@ -144,6 +144,7 @@ def test_a_killed_process_resumes_bit_identical(tmp_path):
     with np.load(path) as saved:
         assert 0 < saved["step"] < 400_000
     assert start().wait() == 0
+    jax.clear_caches()  # code compiled in haste, for another test, rounds differently
     expected = simulate(NET, X, networks=400_000)
     with np.load(out) as resumed:
         np.testing.assert_array_equal(resumed["K"], expected.K.mean)
