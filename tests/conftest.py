@@ -12,7 +12,7 @@ MANY_REGIONS = 20_000  # Linux allows a process 65,530
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_compilation_cache_dir", str(HERE.parent / ".pytest_cache" / "jax"))  # for the next run
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 sys.path.insert(0, str(HERE))
 
 

@@ -37,7 +37,7 @@ def test_remainder_falls_as_the_inverse_width(case):
     activation, C_W, C_b, base = CASES[case]
     x = np.random.default_rng(11).normal(size=(3, 4))
     found = {}
-    for scale, networks in ((4, 60_000), (16, 60_000)):
+    for scale, networks in ((4, 40_000), (16, 40_000)):
         net = fw.MLP(activation, (4, *(scale * n for n in base), 1), C_b=C_b, C_W=C_W)
         theory = fw.flow(net, x)
         measured = fw.simulate(net, x, networks=networks, seed=scale)
