@@ -55,13 +55,20 @@ def as_count(value: Any, argument: str, *, at_least: int = 1) -> int:
     return count
 
 
+def as_seed(seed: Any) -> int:
+    """A seed of a size that random keys take."""
+    count = as_count(seed, "seed", at_least=0)
+    if count >= 2**63:
+        raise DomainError("seed", count, "less than 2^63")
+    return count
+
+
 def as_ensemble(networks: Any, seed: Any, *, at_least: int = 1) -> tuple[int, int]:
-    """The number of networks to draw and the seed, both of a size that random keys can count."""
-    counts = as_count(networks, "networks", at_least=at_least), as_count(seed, "seed", at_least=0)
-    for count, argument, bits in zip(counts, ("networks", "seed"), (32, 63), strict=True):
-        if count >= 2**bits:
-            raise DomainError(argument, count, f"less than 2^{bits}")
-    return counts
+    """The number of networks to draw, which random keys must be able to count, and the seed."""
+    count = as_count(networks, "networks", at_least=at_least)
+    if count >= 2**32:
+        raise DomainError("networks", count, "less than 2^32")
+    return count, as_seed(seed)
 
 
 def as_number(value: Any, argument: str, *, low: float = -math.inf, high: float = math.inf) -> float:

@@ -283,7 +283,11 @@ def test_report_on_a_transformer(run):
 def test_a_transformer_without_a_mask(run, monkeypatch):
     """Asked for by name."""
     asked = []
-    report = lambda config, **_: asked.append(config) or "a report"  # noqa: E731
+
+    def report(config, **_):
+        asked.append(config)
+        return "a report"
+
     monkeypatch.setattr(import_module("finitewidth.report"), "transformer_report", report)
     assert run("report", "--transformer", "--mask", "none")[:2] == (0, "a report\n")
     assert asked[0].mask is None

@@ -11,7 +11,7 @@ from scipy import special, stats
 from finitewidth.activations import ACTIVATIONS
 from finitewidth.ensembles.chain import metric_chain
 from finitewidth.ensembles.neurons import rows_per_block
-from finitewidth.networks.shaped.root import pivoted_root
+from finitewidth.gaussian.root import pivoted_root
 
 root = jax.jit(pivoted_root)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
+from finitewidth.gaussian.root import covariance_root
 from finitewidth.networks.shaped import (
     CovarianceLaw,
     ShapedAttention,
@@ -16,7 +17,6 @@ from finitewidth.networks.shaped import (
     shaped_relu,
 )
 from finitewidth.networks.shaped.block import linear_diffusion
-from finitewidth.networks.shaped.root import covariance_root
 
 
 def covariance(m, seed=0, rank=None):

@@ -44,7 +44,7 @@ def find_kinks(value: Callable[[Array], Array]) -> tuple[float, ...]:
             low, high = on_nodes[:, :-1], on_nodes[:, 1:]
             suspicious = _unexplained(low, high, order, _STEP) > _SUSPICIOUS * (1 + np.abs(low[order]))
             left, right = nodes[:-1][suspicious], nodes[1:][suspicious]
-            found.update(_jumps(sampled, left[: len(nodes) // 2], right[: len(nodes) // 2], order))
+            found.update(_jumps(sampled, left, right, order))
     if len(found) > MOST_KINKS:
         got = f"a function that jumps, or whose derivatives jump, at {len(found)} points or more"
         raise DomainError("activation", got, f"at most {MOST_KINKS} such points")

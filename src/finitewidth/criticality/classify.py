@@ -28,7 +28,7 @@ def criticality(activation: str | Activation | Callable[[Array], Array]) -> Crit
 
     **Arguments:**
 
-    - `activation`: a name, an `Activation`, or any elementwise JAX callable (declare its kinks with `Activation`).
+    - `activation`: a name, an `Activation`, or any elementwise JAX callable.
     """
     sigma = as_activation(activation)
     if sigma.has_jump(0):

@@ -14,7 +14,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
 from ..activations import Activation
-from ..networks.shaped.root import pivoted_root
+from ..gaussian.root import pivoted_root
 from .neurons import gram_of_neurons
 
 

@@ -19,10 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from ..gaussian.root import pivoted_root
 from ..networks import MLP
 from ..networks.pairs import pair_index
 from ..networks.realised_ntk import dressed, next_ntk
-from ..networks.shaped.root import pivoted_root
 from .forward_backward import Backward, Forward, RandomNetwork, Stage, draw, forward, pull_back, through_layers
 from .gaussian_matrix import DenseGaussian, LazyGaussian
 from .normals import standard_normals

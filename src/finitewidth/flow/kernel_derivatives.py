@@ -59,8 +59,8 @@ def average_and_derivatives(
         derivatives.append(jnp.stack(entries, axis=-1).reshape((len(same),) + (3,) * k))
         square = differentiate(square)
     if order and activation.has_jump(1) and not same.all():
-        closeness = jnp.where(same, 1.0, 1 - Kab**2 / (Kaa * Kbb))
-        return _without_divergence(activation, slopes, derivatives, closeness, (Kaa, Kab, Kbb))
+        separation = jnp.where(same, 1.0, 1 - Kab**2 / (Kaa * Kbb))
+        return _without_divergence(activation, slopes, derivatives, separation, (Kaa, Kab, Kbb))
     return derivatives
 
 
@@ -68,7 +68,7 @@ def _without_divergence(
     activation: Activation,
     slopes: bool,
     derivatives: list[Array],
-    closeness: Float[Array, " P"],
+    separation: Float[Array, " P"],
     covariance: tuple[Array, Array, Array],
 ) -> list[Float[Array, "P ..."]]:
     r"""Where the slope jumps, derivatives of $\langle f_af_b\rangle$ diverge as two inputs merge: for $f = \sigma$ the second, as
@@ -98,7 +98,7 @@ def _without_divergence(
     kept = [derivatives[0]]
     smallest_of = (_MERGED_NUMERICALLY, _MERGED_CLOSED)[activation.has_closed_pair] if slopes else _MERGED_VALUES
     for regular, limit, smallest in zip(derivatives[1:], merged, smallest_of, strict=False):
-        where = (together & (closeness < smallest)).reshape(-1, *[1] * (regular.ndim - 1))
+        where = (together & (separation < smallest)).reshape(-1, *[1] * (regular.ndim - 1))
         kept.append(jnp.where(where, limit, regular))
     return kept
 

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 
 from .._errors import ArgumentError, BlowUpError, DomainError, ShapeError
 from .._precision import in_float64
-from .._validation import as_count, as_covariance, as_floats, is_concrete
+from .._validation import as_count, as_covariance, as_floats, as_seed, is_concrete
 from ..activations.families import ScaleInvariant
 from ..gaussian.wick import double_factorial
 from ..networks import MLP, as_mlp
@@ -138,7 +138,7 @@ def sample_single_input(
         raise ShapeError("x", f"{len(start)} samples", "one sample: this is the law of a single input")
     shape = (as_count(networks, "networks"),)
     widths = jnp.asarray(net.hidden_widths, dtype=start.dtype)
-    keys = jax.random.split(jax.random.key(as_count(seed, "seed", at_least=0)), len(widths))
+    keys = jax.random.split(jax.random.key(as_seed(seed)), len(widths))
     return finite(_sample(activation, shape, start[0, 0], (net.C_b[1:], net.C_W[1:], widths, keys)))
 
 

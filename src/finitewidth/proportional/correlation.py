@@ -19,9 +19,8 @@ from jaxtyping import Array, Float, Key
 
 from .._errors import ArgumentError, DomainError
 from .._precision import in_float64
-from .._validation import as_count, as_number
+from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import ShapedBlock, ShapedMLP, ShapedReLU, ShapedResNet
-from ..networks.shaped.law import as_seed
 from ..networks.shaped.shaped_relu_kernel import kernel_excess
 
 # Beyond this y the correlation is one to rounding, and the drift of the activation e^{-y}.

@@ -13,9 +13,9 @@ from jaxtyping import Array, Float, Int, Key
 from .._errors import ArgumentError, DomainError
 from .._precision import in_float64
 from .._progress import ProgressBar
-from .._validation import as_count, as_number
+from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import CovarianceLaw, PathStatus, ShapedBlock
-from ..networks.shaped.law import as_seed, saved_intervals
+from ..networks.shaped.law import saved_intervals
 from ..networks.shaped.tokens import as_token_covariance
 from .integrators import as_scheme
 from .scheme import Scheme

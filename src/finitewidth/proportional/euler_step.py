@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from ..gaussian.root import covariance_root
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square
-from ..networks.shaped.root import covariance_root
 from .scheme import State, gram
 
 

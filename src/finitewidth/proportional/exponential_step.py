@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from .._errors import DomainError
+from ..gaussian.root import covariance_root
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square, symmetric_normal
-from ..networks.shaped.root import covariance_root
 from .matrix_exponential import matrix_exponential, product
 from .scheme import State, gram
 

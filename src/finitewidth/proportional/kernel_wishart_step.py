@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from .._errors import ArgumentError, DomainError
+from ..gaussian.root import covariance_root
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square
-from ..networks.shaped.root import covariance_root
 from .exponential_step import check_kernel_map
 from .scheme import State, gram
 

@@ -20,9 +20,8 @@ from jaxtyping import Array, Float, Int, Key
 
 from .._errors import ArgumentError
 from .._precision import in_float64
-from .._validation import as_count, as_number
+from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import ShapedBlock
-from ..networks.shaped.law import as_seed
 from ..networks.shaped.shaped_relu_kernel import correlation_and_scale
 from .covariance_sde import default_steps, starting_point
 from .integrators import as_scheme

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from ...networks.shaped.root import covariance_root
+from ...gaussian.root import covariance_root
 from ..neurons import gram_of_neurons, rows_per_block
 from .columns import column_groups, has_ones, split_columns
 from .draws import Wisharts, draw

@@ -12,9 +12,9 @@ from ..._errors import ArgumentError, DomainError, UnknownNameError
 from ..._precision import in_float64
 from ..._progress import ProgressBar
 from ..._validation import as_count, as_covariance, as_ensemble, as_number
+from ...gaussian.root import covariance_root
 from ...networks.shaped import CovarianceLaw, PathStatus, ShapedBlock
 from ...networks.shaped.law import saved_intervals
-from ...networks.shaped.root import covariance_root
 from .ablations import FiniteBlock
 from .chain import ChainNetwork
 from .dense import DenseNetwork

@@ -10,7 +10,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from ..._errors import ArgumentError, BlowUpError, DomainError
-from ..._validation import as_count, as_number
+from ..._validation import as_count, as_number, as_seed
 from .model import LanguageModel
 from .schedules import Schedule
 from .text import Text
@@ -63,7 +63,7 @@ def train(
     optimiser = optax.adam(optax.linear_schedule(0.0, rate, as_count(warmup, "warmup")))
     start = model.shaping
     state = optimiser.init(eqx.filter(model, eqx.is_inexact_array))
-    key = jax.random.key(as_count(seed, "seed", at_least=0))
+    key = jax.random.key(as_seed(seed))
 
     def shaped_at(model: LanguageModel, step: Array) -> LanguageModel:
         shaping = model.shaping if learn_shaping else start

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 
 from ..._errors import DomainError
 from ..._precision import in_float64
-from ..._validation import as_count, as_ensemble, as_floats
-from .root import covariance_root
+from ..._validation import as_count, as_floats, as_seed
+from ...gaussian.root import covariance_root
 from .shaped_relu_kernel import correlation_and_scale
 
 _SAVED = 50
@@ -26,11 +26,6 @@ def saved_intervals(save: int | None, most: int, paths: int, tokens: int) -> int
         affordable = _BYTES // (8 * paths * tokens**2) - 1
         save = max(1, min(_SAVED, affordable))
     return min(as_count(save, "save"), most)
-
-
-def as_seed(seed: Any) -> int:
-    """A seed of a size that random keys can count."""
-    return as_ensemble(1, seed)[1]
 
 
 class PathStatus(IntEnum):
