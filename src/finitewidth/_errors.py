@@ -20,6 +20,14 @@ class DomainError(ArgumentError):
     """A value lies outside the domain on which the quantity is defined."""
 
 
+class NotTunableError(DomainError):
+    """The activation has no critical point that attracts; the message says why."""
+
+    def __init__(self, activation: str, reason: str):
+        super().__init__("activation", f"{activation!r}, which cannot be tuned: {reason}", "one with a critical point")
+        self.reason = reason
+
+
 class UnknownNameError(ArgumentError):
     """A name is not in a registry; the message suggests the nearest one."""
 

@@ -1,7 +1,9 @@
 """Activations: functions, derivatives, kinks and the closed forms known for them."""
 
-from .activation import Activation as Activation, as_activation as as_activation
+from .activation import Activation as Activation
+from .as_activation import as_activation as as_activation
 from .families import (
+    ExponentialSum as ExponentialSum,
     ScaleInvariant as ScaleInvariant,
     exponential as exponential,
     leaky_relu as leaky_relu,

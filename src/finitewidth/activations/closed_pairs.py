@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
 
+from .._arrays import Array
 from ..gaussian.arcsine import arcsine, correlation
 
 # Roots and inverses are taken of each variance alone: in a Gram matrix these are vectors, computed once per input.

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import DomainError
-from .._precision import in_float64
 from .._validation import as_count, as_number
 from ..gaussian.orthants import absolute_value_product, step_product
 from ..gaussian.sign_moments import two_slope_average
@@ -47,7 +48,7 @@ class ScaleInvariant(Activation):
 
     @property
     def has_closed_pair(self) -> bool:
-        """Always."""
+        """Averages of pieces of lines are angles and sines of angles, whatever the slopes."""
         return True
 
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
@@ -85,7 +86,7 @@ class Step(Activation):
 
     @property
     def has_closed_pair(self) -> bool:
-        """Always."""
+        """Averages of steps are angles: the formula of the orthant of two variables."""
         return True
 
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
@@ -114,7 +115,7 @@ class ClosedPair(Activation):
 
     @property
     def has_closed_pair(self) -> bool:
-        """Always."""
+        """The formula that it was made with."""
         return True
 
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
@@ -134,7 +135,7 @@ class Monomial(Activation):
 
     @property
     def has_closed_pair(self) -> bool:
-        """Always."""
+        """Moments of Gaussians, by Wick's theorem."""
         return True
 
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
@@ -157,7 +158,7 @@ class ExponentialSum(Activation):
 
     @property
     def has_closed_pair(self) -> bool:
-        """Always."""
+        """Gaussian averages of exponentials are exponentials."""
         return True
 
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
@@ -202,7 +203,7 @@ def scale_invariant(a_plus: float, a_minus: float, name: str = "scale_invariant"
     )
 
 
-@in_float64
+@entry()
 def scale_invariant_like(activation: Activation) -> ScaleInvariant | None:
     """The scale-invariant activation that equals this one, if it consists of two half-lines through zero."""
     z = np.array([1.0, 1e-3, 0.3, 7.0, 40.0])

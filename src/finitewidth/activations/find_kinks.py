@@ -6,10 +6,11 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import DomainError
-from .._precision import in_float64
 from ..gaussian.function import Function
 
 MOST_KINKS = 16
@@ -22,7 +23,7 @@ _ROUND = 10  # decimals to which a kink is rounded if that changes nothing
 
 
 @functools.lru_cache(maxsize=128)
-@in_float64
+@entry()
 def find_kinks(value: Callable[[Array], Array]) -> tuple[float, ...]:
     """The points within 40 of zero at which `value` or one of its first three derivatives jumps.
 

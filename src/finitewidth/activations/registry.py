@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import erf
 
+from .._arrays import Array
 from .activation import Activation
 from .closed_pairs import erf_pair, gelu_pair
 from .families import ClosedPair, ExponentialSum, Step, exponential, leaky_relu, monomial, scale_invariant
 
 
-def _gelu(z: jax.Array) -> jax.Array:
+def _gelu(z: Array) -> Array:
     return z * (1 + erf(z / math.sqrt(2))) / 2
 
 

@@ -1,5 +1,6 @@
 """Advice: what to do with a network."""
 
+from .._errors import NotTunableError as NotTunableError
 from .equivalence import equivalence_rates as equivalence_rates
 from .gradients import GradientDiagnosis as GradientDiagnosis, diagnose_gradients as diagnose_gradients
 from .learning_rates import (
@@ -7,4 +8,11 @@ from .learning_rates import (
     learning_rates as learning_rates,
     standard_rates as standard_rates,
 )
-from .tune import NotTunableError as NotTunableError, tune as tune
+from .token_fates import (
+    Fates as Fates,
+    ShapingAdvice as ShapingAdvice,
+    recommend_gamma as recommend_gamma,
+    recommend_tau0 as recommend_tau0,
+    token_fates as token_fates,
+)
+from .tune import tune as tune

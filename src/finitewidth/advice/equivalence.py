@@ -3,22 +3,22 @@
 import math
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import BlowUpError, DomainError
-from .._precision import in_float64, to_numpy
-from ..criticality.classes import Criticality
-from ..criticality.classify import criticality
-from ..criticality.tangent_asymptotics import decay_exponents
-from ..flow.tangent_layers import tangent_contributions
+from ..critical.classes.classes import Criticality
+from ..critical.classes.classify import criticality
+from ..critical.large_depth.tangent_asymptotics import decay_exponents
+from ..expansion.tangent_layers import tangent_contributions
 from ..networks import MLP, as_mlp
 
 Rates = tuple[Float[Array, " L"], Float[Array, " L"]]
 
 
-@in_float64
+@entry()
 def equivalence_rates(net: MLP, x: Any = None) -> Rates:
     r"""$\lambda_b^{(\ell)}$ and $\lambda_W^{(\ell)}$ with which all layers, and biases as much as weights, contribute alike to the
     tangent kernel of the output, and it does not grow with depth: the equivalence principle, PDLT (9.94)-(9.96).
@@ -44,7 +44,7 @@ def equivalence_rates(net: MLP, x: Any = None) -> Rates:
     if not all((group > 0).all() for group in groups):
         raise BlowUpError(f"Some layer of {net!r} contributes nothing to the tangent kernel: call `tune` first.")
     bias, weight = (1 / (2 * net.depth * group) for group in groups)
-    return to_numpy((jnp.asarray(bias), jnp.asarray(weight)))
+    return bias, weight
 
 
 def rates_of_class(net: MLP, verdict: Criticality) -> Rates:
@@ -58,4 +58,4 @@ def rates_of_class(net: MLP, verdict: Criticality) -> Rates:
         return equivalence_rates(critical, np.ones((1, net.widths[0])))
     layer = np.arange(1.0, net.depth + 1)
     bias = layer**-p_perp * net.depth ** (p_perp - 1)
-    return to_numpy((jnp.asarray(bias), jnp.asarray(bias * layer**p_0)))
+    return bias, bias * layer**p_0

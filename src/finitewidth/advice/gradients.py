@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._precision import in_float64
+from .._entry import entry
 from .._validation import as_floats
-from ..criticality.susceptibilities import susceptibilities_at
-from ..criticality.trust import check_continuous
-from ..flow.tangent_layers import tangent_contributions
+from ..critical.one_input.susceptibilities import susceptibilities_at
+from ..critical.one_input.trust import check_continuous
+from ..expansion.tangent_layers import tangent_contributions
 from ..networks import MLP, as_mlp
 
 # Power laws change a quantity by chi = 1 - p/l a layer, with p <= 2, so L |log chi| <= 2 at any depth; beyond this it is
@@ -34,8 +34,8 @@ class GradientDiagnosis:
     - `problems`: what is wrong, in words; empty at criticality.
     """
 
-    chi_parallel: Float[np.ndarray, " L-1"]
-    chi_perp: Float[np.ndarray, " L-1"]
+    chi_parallel: Float[np.ndarray, " later"]
+    chi_perp: Float[np.ndarray, " later"]
     chain_rule: Float[np.ndarray, " L"]
     trivial: Float[np.ndarray, " L"]
     error: float
@@ -66,7 +66,7 @@ class GradientDiagnosis:
         return "\n".join([*lines, f"mean squared error factor: {self.error:.4g}", self.verdict])
 
 
-@in_float64
+@entry()
 def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
     r"""Why gradients of a network explode or vanish, layer by layer, PDLT (9.87)-(9.93).
 

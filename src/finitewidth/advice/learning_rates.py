@@ -7,16 +7,17 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import DomainError, ShapeError, UnknownNameError
-from .._precision import in_float64
 from .._validation import as_inputs, as_number
 from ..activations import Activation
-from ..flow.tangent_layers import tangent_contributions
+from ..expansion.tangent_layers import tangent_contributions
 from ..gaussian.line import line_average
 from ..networks import MLP, as_mlp
-from ..networks.parameters import Parameters
+from ..realised.parameters import Parameters
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,9 @@ class LearningRates:
         return {f"layer_{i}.{name}": rate for i, b, w in self.rows() for name, rate in (("bias", b), ("weight", w))}
 
     def tree(self) -> Parameters:
-        """The rates in the shape of the parameters of a network, to multiply its gradients by."""
-        return Parameters(tuple(self.weight), tuple(self.bias))
+        """The rates in the form of the parameters of a network, to multiply its gradients by: one number a group, which
+        broadcasts to the group's shape."""
+        return Parameters(tuple(self.weight.reshape(-1, 1, 1)), tuple(self.bias.reshape(-1, 1)))
 
     def parameter_groups(self, layers: Sequence[Any]) -> list[dict[str, Any]]:
         """Groups for a PyTorch optimiser, from its linear layers in order: anything with a `weight` and a `bias`."""
@@ -56,7 +58,7 @@ class LearningRates:
         return "\n".join(lines + [f"{layer:>5}  {bias:>10.4g}  {weight:>10.4g}" for layer, bias, weight in self.rows()])
 
 
-@in_float64
+@entry()
 def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any = None) -> LearningRates:
     r"""What each group's rate must be in an ordinary optimiser for the network to learn with the relative rates
     `lambda_b`, `lambda_W` of `net`, which `tune` sets.
@@ -107,7 +109,7 @@ def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any =
     return LearningRates(optimizer, eta, bias, weight)
 
 
-@in_float64
+@entry()
 def standard_rates(net: MLP) -> MLP:
     r"""The same network under plain gradient descent, one rate for all parameters: $\lambda_b = 1$ and $\lambda_W^{(\ell)} = n_{\ell-1}$,
     PDLT (8.6). Its tangent kernel grows with the width, and the share of biases in it falls as $1/n$."""

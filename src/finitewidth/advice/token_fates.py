@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from .._precision import in_float64
-from ..networks.shaped import CovarianceLaw, PathStatus, ShapedBlock
+from .._entry import entry
+from ..networks.shaped import ShapedBlock
 from ..proportional import covariance_sde
+from ..results import CovarianceLaw, PathStatus
 
 GROWN, ALIKE = 2.0, 0.9
 GAMMAS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
@@ -63,7 +64,7 @@ class ShapingAdvice:
     chosen: float | None
 
 
-@in_float64
+@entry()
 def recommend_gamma(
     block_of: Callable[[float], ShapedBlock], V0: Float[np.ndarray, "m m"], depth_to_width: float, seed: int = 0
 ) -> ShapingAdvice:
@@ -74,7 +75,7 @@ def recommend_gamma(
     return ShapingAdvice("gamma", GAMMAS, fates, max(good, default=None))
 
 
-@in_float64
+@entry()
 def recommend_tau0(
     block_of: Callable[[float], ShapedBlock], V0: Float[np.ndarray, "m m"], depth_to_width: float, seed: int = 0
 ) -> ShapingAdvice:

@@ -2,23 +2,15 @@
 
 import numpy as np
 
-from .._errors import DomainError
-from .._precision import in_float64
-from ..criticality.classify import criticality
-from ..criticality.renormalised import renormalised_C_W
+from .._entry import entry
+from .._errors import NotTunableError
+from ..critical.classes.classify import criticality
+from ..critical.classes.renormalised import renormalised_C_W
 from ..networks import MLP, as_mlp
 from .equivalence import rates_of_class
 
 
-class NotTunableError(DomainError):
-    """The activation has no critical point that attracts; the message says why."""
-
-    def __init__(self, activation: str, reason: str):
-        super().__init__("activation", f"{activation!r}, which cannot be tuned: {reason}", "one with a critical point")
-        self.reason = reason
-
-
-@in_float64
+@entry()
 def tune(net: MLP, renormalised: bool = False) -> MLP:
     r"""The same network at its critical initialisation, PDLT (5.67), (5.71)-(5.72), (5.90), with learning rates at which
     every layer learns alike, PDLT (9.94)-(9.96).

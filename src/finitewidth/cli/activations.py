@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .options import parser
 
 if TYPE_CHECKING:
-    from ..criticality import Criticality
+    from ..critical import Criticality
 
 _ABOUT = "List activations with their class and critical initialisation"
 _MORE = """\
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     from ..activations import ACTIVATIONS, as_activation
-    from ..criticality import criticality
+    from ..critical import criticality
 
     names = args.names or sorted(ACTIVATIONS)
     chosen = [as_activation(name) for name in names]

@@ -58,7 +58,7 @@ class _Version(argparse.Action):
     """Looks the version up only when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from ..report.plain import version
+        from ..reports.plain import version
 
         print(f"finitewidth {version('finitewidth')}")
         parser.exit()

@@ -8,7 +8,7 @@ from .options import parser
 from .outputs import PICTURES, check_picture
 
 if TYPE_CHECKING:
-    from ..criticality import Criticality, PhaseDiagram
+    from ..critical import Criticality, PhaseDiagram
 
 _ABOUT = "Map the phases of an activation over C_W and C_b"
 _MORE = """\
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     import numpy as np
 
     from .._validation import as_number
-    from ..criticality import criticality, phase_diagram
+    from ..critical import criticality, phase_diagram
 
     tiny = np.finfo(float).tiny
     C_b, C_W = as_number(args.C_b_max, "--C-b-max", low=tiny), as_number(args.C_W_max, "--C-W-max", low=tiny)

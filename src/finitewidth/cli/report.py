@@ -7,7 +7,7 @@ from .options import add_hyperparameters, add_inputs, add_shaping, add_tokens, n
 from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
 
 if TYPE_CHECKING:
-    from ..report import Report, TransformerReport
+    from ..reports import Report, TransformerReport
 
 _ABOUT = "Report on a network: criticality, kernel and fluctuations by depth, over a quick simulation"
 _MORE = """\
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _mlp(args: argparse.Namespace) -> "Report":
     from .._validation import as_count
-    from ..report import report
+    from ..reports import report
 
     depth, width = as_count(args.depth, "--depth"), as_count(args.width, "--width")
     x = None if args.inputs is None else read_inputs(args.inputs)
@@ -75,8 +75,10 @@ def _mlp(args: argparse.Namespace) -> "Report":
 
 
 def _transformer(args: argparse.Namespace) -> "TransformerReport":
-    from ..report import TransformerConfig, transformer_report
+    from ..networks.shaped import ShapedAttention, ShapedResNet, ShapedTransformer, equal_tokens
+    from ..reports import transformer_report
 
-    names = ("tokens", "width", "depth", "heads", "gamma", "tau0", "mask", "correlation")
-    config = TransformerConfig(**{name: getattr(args, name) for name in names})
-    return transformer_report(config, networks=args.networks, seed=args.seed)
+    attention = ShapedAttention(args.gamma, args.tau0, args.heads, args.mask)
+    block = ShapedTransformer(attention, ShapedResNet(args.gamma, hidden_ratio=4.0))
+    V0 = equal_tokens(args.tokens, args.correlation)
+    return transformer_report(block.at(args.width, args.depth), V0, networks=args.networks, seed=args.seed)

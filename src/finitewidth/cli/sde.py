@@ -2,13 +2,14 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .options import add_shaping, add_tokens, parser
 from .outputs import PICTURES, STANDARD_OUTPUT, add_json, check_picture, check_writable, write
 
 if TYPE_CHECKING:
-    from ..networks.shaped import CovarianceLaw, ShapedBlock
+    from ..networks.shaped import ShapedBlock
+    from ..results import CovarianceLaw
 
 _ABOUT = "Sample the covariance of tokens in the limit of depth in proportion to width"
 _MORE = """\
@@ -60,31 +61,33 @@ def run(args: argparse.Namespace) -> None:
     """Sample the law and show it."""
     check_picture(args.output)
     check_writable(json=args.json)
-    from ..ensembles.shaped import simulate_block
+    from ..ensembles import simulate
     from ..networks.shaped import equal_tokens
     from ..proportional import covariance_sde
-    from ..report.compare_laws import compare_laws
+    from ..reports.comparison.law import law_data
+    from ..reports.comparison.laws import compare_laws
 
     block, V0 = _block(args), equal_tokens(args.tokens, args.correlation)
     depth, depth_to_width = _depth(args)
     limit = covariance_sde(block, V0, depth_to_width, args.paths, args.seed, args.steps)
     networks = None
     if depth is not None:
-        networks = simulate_block(block, V0, args.width, depth, networks=args.paths, seed=args.seed)
+        networks = simulate(block.at(args.width, depth), V0, networks=args.paths, seed=args.seed)
     if args.output is not None:
         _draw(limit, networks, args.output)
     comparison = None if networks is None else compare_laws(limit, networks)
     if args.json is not None:
         import json
 
-        data = _data(limit) if comparison is None else comparison.to_dict()
+        data = law_data(limit) if comparison is None else comparison.to_dict()
         write(args.json, json.dumps(data, indent=2, allow_nan=False))
     if args.json != STANDARD_OUTPUT:
         from rich.console import Console
 
-        from ..report.compare_laws_table import law_table
+        from ..reports.comparison.law_tables import law_parts
+        from ..reports.terminal import stacked
 
-        Console().print(law_table(limit) if comparison is None else comparison)
+        Console().print(stacked(law_parts(limit)) if comparison is None else comparison)
 
 
 def _depth(args: argparse.Namespace) -> tuple[int | None, float]:
@@ -115,17 +118,9 @@ def _draw(limit: "CovarianceLaw", networks: "CovarianceLaw | None", path: str) -
 
     with rc_context(STYLE):
         figure = Figure(figsize=(10, 3.9))
-        law_densities(limit, networks, figure.subplots(1, 2))
+        law_densities(limit, networks, tuple(figure.subplots(1, 2)))
         figure.savefig(path)
     print(f"written: {path}", file=sys.stderr)
-
-
-def _data(law: "CovarianceLaw") -> dict[str, Any]:
-    from ..report.compare_laws import LEVELS, about, entries, quantiles
-    from ..report.plain import plain
-
-    rows = [{"entry": name, "quantiles": quantiles(values)} for name, values in entries(law).items()]
-    return plain({"law": about(law), "levels": LEVELS, "rows": rows})
 
 
 def _block(args: argparse.Namespace) -> "ShapedBlock":

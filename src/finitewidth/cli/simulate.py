@@ -8,14 +8,14 @@ from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
 
 if TYPE_CHECKING:
     import numpy as np
-    from rich.table import Table
 
-    from ..ensembles import MeasuredFlow
     from ..networks import MLP
+    from ..reports.section import Part
+    from ..results import Flow
 
 _ABOUT = "Measure kernels of an ensemble of networks, with standard errors"
 _MORE = """\
-Measured in every layer: the mean metric K, its covariance V and its shift G1 from infinite width, as in the library's
+Measured in every layer: the mean metric G, its covariance V and its shift G1 from infinite width, as in the library's
 `simulate`. The table shows the first inputs, JSON holds everything.
 
 methods:
@@ -67,16 +67,18 @@ def run(args: argparse.Namespace) -> None:
     if args.json != STANDARD_OUTPUT:
         from rich.console import Console
 
-        Console().print(_table(net, measured))
+        from ..reports.terminal import stacked
+
+        Console().print(stacked(_parts(net, measured)))
 
 
-def _data(net: "MLP", x: "np.ndarray", measured: "MeasuredFlow") -> dict[str, Any]:
-    from ..report.plain import describe, meta, plain
+def _data(net: "MLP", x: "np.ndarray", measured: "Flow") -> dict[str, Any]:
+    from ..reports.plain import describe, meta, plain
 
-    fields = {name: getattr(measured, name) for name in ("K", "G1", "V")}
+    fields, ensemble = {name: getattr(measured, name) for name in ("G", "G1", "V")}, measured.known_ensemble()
     return plain(
         {
-            "meta": meta(seed=measured.seed, networks=measured.networks, method=measured.method),
+            "meta": meta(seed=ensemble.seed, networks=ensemble.networks, method=ensemble.method),
             "network": describe(net),
             "inputs": x,
             **{name: {"mean": of.mean, "standard_error": of.standard_error} for name, of in fields.items()},
@@ -84,20 +86,18 @@ def _data(net: "MLP", x: "np.ndarray", measured: "MeasuredFlow") -> dict[str, An
     )
 
 
-def _table(net: "MLP", measured: "MeasuredFlow") -> "Table":
+def _parts(net: "MLP", measured: "Flow") -> "tuple[Part, ...]":
     """The first input and its product with the second; digits in parentheses are standard errors of the last ones."""
-    from rich import box
-    from rich.table import Table
+    from ..reports.numbers import with_errors
+    from ..reports.section import BY_LAYER, Column, Table, Tone, Words
 
-    from ..report.terminal import chosen_layers, with_error
-
-    table = Table(box=box.SIMPLE_HEAD, title=f"{net!r}, {measured.networks} networks, method {measured.method}")
-    shown = [("K(0,0)", measured.K, (0, 0)), ("G1(0,0)", measured.G1, (0, 0)), ("V(00)(00)", measured.V, (0, 0, 0, 0))]
-    if measured.K.mean.shape[-1] > 1:
-        shown += [("K(0,1)", measured.K, (0, 1)), ("V(01)(01)", measured.V, (0, 1, 0, 1))]
-    for name in ("layer", *(name for name, _, _ in shown)):
-        table.add_column(name, justify="right")
-    for layer in chosen_layers(net.depth):
-        found = [part[(layer, *index)] for _, part, index in shown]
-        table.add_row(str(layer + 1), *(with_error(float(each.mean), float(each.standard_error)) for each in found))
-    return table
+    shown = [("G(0,0)", measured.G, (0, 0)), ("G1(0,0)", measured.G1, (0, 0)), ("V(00)(00)", measured.V, (0, 0, 0, 0))]
+    if measured.K.shape[-1] > 1:
+        shown += [("G(0,1)", measured.G, (0, 1)), ("V(01)(01)", measured.V, (0, 1, 0, 1))]
+    columns = [Column("layer", tuple(str(layer) for layer in range(1, net.depth + 1)))]
+    for name, found, index in shown:
+        entry = found[(slice(None), *index)]
+        columns.append(Column(name, with_errors(entry.mean, entry.standard_error)))
+    ensemble = measured.known_ensemble()
+    title = f"{net!r}, {ensemble.networks} networks, method {ensemble.method}"
+    return Words(title, Tone.STRONG), Table(tuple(columns), lines=BY_LAYER)

@@ -1,6 +1,5 @@
 """Ensembles of real networks: sampled exactly, measured with standard errors."""
 
 from .gaussian_matrix import DenseGaussian as DenseGaussian, LazyGaussian as LazyGaussian
-from .measured import MeasuredFlow as MeasuredFlow, Measurement as Measurement
 from .ntk_samples import ntk_samples as ntk_samples
 from .simulate import simulate as simulate

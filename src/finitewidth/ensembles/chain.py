@@ -11,10 +11,13 @@ so that the metric alone is a Markov chain, started at the first-layer kernel.
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Float, Int, Key
 
+from .._arrays import Array
 from ..activations import Activation
 from ..gaussian.root import pivoted_root
+from ..networks import Layer
+from ..networks.layer import kernel_of
 from .neurons import gram_of_neurons
 
 
@@ -23,21 +26,20 @@ def metric_chain(
     first: Float[Array, "N N"],
     activation: Activation,
     hidden_widths: Int[Array, " later"],
-    C_b: Float[Array, " later"],
-    C_W: Float[Array, " later"],
+    layers: Layer,
     block: int,
 ) -> Float[Array, "later N N"]:
     r"""Metrics $\widehat G^{(2)}, \dots, \widehat G^{(L)}$ of one network, PDLT (4.69)-(4.70).
 
-    `C_b`, `C_W` are those of layers $2..L$. Neurons are drawn `block` at a time; widths are ordinary values.
+    `layers` are $2..L$. Neurons are drawn `block` at a time; widths are ordinary values.
     """
     blocks = -(-hidden_widths // block)
     first_blocks = jnp.cumsum(blocks) - blocks  # numbered through the network
 
-    def layer(metric: Array, xs: tuple[Array, ...]) -> tuple[Array, Array]:
-        width, first_block, C_b, C_W = xs
+    def step(metric: Array, xs: tuple[Array, Array, Layer]) -> tuple[Array, Array]:
+        width, first_block, layer = xs
         total = gram_of_neurons(key, pivoted_root(metric), activation, width, block, first_block)
-        metric = C_b + C_W / width * total
+        metric = kernel_of(layer.C_b, layer.C_W / width, total)
         return metric, metric
 
-    return lax.scan(layer, first, (hidden_widths, first_blocks, C_b, C_W))[1]
+    return lax.scan(step, first, (hidden_widths, first_blocks, layers))[1]

@@ -8,9 +8,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Key
 
-from ..networks import MLP
+from .._arrays import Array
+from ..networks import MLP, Layer
 from .gaussian_matrix import GaussianMatrix
 from .normals import standard_normals
 
@@ -22,8 +23,7 @@ class Stage(eqx.Module):
 
     weights: GaussianMatrix
     biases: Float[Array, "r n_out"]
-    C_b: Float[Array, " r"]
-    C_W: Float[Array, " r"]
+    layers: Layer
 
 
 class RandomNetwork(eqx.Module):
@@ -65,9 +65,10 @@ def draw(net: MLP, key: Key[Array, ""], kind: MatrixKind) -> RandomNetwork:
         depth = len(list(run))
         layers, neurons = slice(layer, layer + depth), slice(neuron, neuron + depth * n_out)
         layer, neuron = layers.stop, neurons.stop
-        C_b, C_W = net.C_b[layers], net.C_W[layers]
-        weights = jax.vmap(kind, in_axes=(0, None, 0))(keys[layers], (n_out, n_in), C_W / n_in)
-        stages.append(Stage(weights, jnp.sqrt(C_b)[:, None] * normals[neurons].reshape(depth, n_out), C_b, C_W))
+        of_stage = net.layers[layers]
+        weights = jax.vmap(kind, in_axes=(0, None, 0))(keys[layers], (n_out, n_in), of_stage.C_W / n_in)
+        biases = jnp.sqrt(of_stage.C_b)[:, None] * normals[neurons].reshape(depth, n_out)
+        stages.append(Stage(weights, biases, of_stage))
     return RandomNetwork(net, tuple(stages))
 
 
@@ -85,7 +86,7 @@ def forward(network: RandomNetwork, x: Float[Array, "N n_0"]) -> tuple[Forward, 
         gram = signal @ signal.T / signal.shape[1]
         products, weights = layer.weights.times(signal)
         z = layer.biases + products
-        return network.net.activation(z), (z, gram, layer.C_b + layer.C_W * gram, weights)
+        return network.net.activation(z), (z, gram, layer.layers.kernel(gram), weights)
 
     signal, preactivations, grams, metrics, stages = x, [], [], [], []
     for stage in network.stages:

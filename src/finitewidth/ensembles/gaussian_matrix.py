@@ -14,11 +14,13 @@ and however they depend on earlier answers, at $O(nk)$ for a product after $k$ o
 from abc import abstractmethod
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.random import fold_in
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Key
 
+from .._arrays import Array
 from .normals import standard_normals
 
 
@@ -108,7 +110,7 @@ def _extend_basis(
     known, count = len(basis), len(vectors)
     tolerance = 1e3 * jnp.finfo(vectors.dtype).eps
 
-    def extend(i: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+    def extend(i: Array, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         basis, coefficients = state
         vector = vectors[i]
         first = basis @ vector

@@ -3,7 +3,9 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
+
+from .._arrays import Array
 
 
 class Means(eqx.Module):

@@ -10,7 +10,9 @@ asked for: products of different replicas then measure the covariance of $m$ alo
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
+
+from .._arrays import Array
 
 
 class Moments(eqx.Module):

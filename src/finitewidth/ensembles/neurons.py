@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 from jax import lax
 from jax.random import fold_in
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Float, Int, Key
 
+from .._arrays import Array
 from ..activations import Activation
 from .normals import standard_normals
 

@@ -13,7 +13,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
-from jaxtyping import Array, Float, Key, UInt64
+from jaxtyping import Float, Key, UInt64
+
+from .._arrays import Array
 
 # sin(pi t / 2) by its Taylor series: for |t| <= 1/2 the first term left out is below 5e-17.
 _SINE = [(-1) ** k * (math.pi / 2) ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(8)]

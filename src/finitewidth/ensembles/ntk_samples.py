@@ -1,19 +1,22 @@
 """Tangent kernels of many networks, one by one: what a histogram is made of."""
 
+import os
 from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 from jax.random import fold_in
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Int, Key
 
-from .._errors import BlowUpError, UnknownNameError
-from .._precision import in_float64
-from .._progress import ProgressBar
+from .._arrays import Array
+from .._entry import entry
+from .._errors import UnknownNameError
 from .._validation import as_ensemble, as_inputs
+from ..kernels.tangent_map import check_has_tangent_kernel
 from ..networks import MLP, as_mlp
-from ..networks.tangent_map import check_has_tangent_kernel
+from ..runs.run import run
+from ..runs.store import empty_store, put
 from .forward_backward import MatrixKind, backward, draw, forward
 from .gaussian_matrix import DenseGaussian, LazyGaussian
 from .tangent_samplers import kernel_from_gradients
@@ -21,9 +24,15 @@ from .tangent_samplers import kernel_from_gradients
 _KINDS: dict[str, MatrixKind] = {"dense": DenseGaussian, "lazy": LazyGaussian}
 
 
-@in_float64
+@entry(remedy="lower C_W or the depth")
 def ntk_samples(
-    net: MLP, x: Any, networks: int = 100, seed: int = 0, method: str = "lazy", progress: bool | None = None
+    net: MLP,
+    x: Any,
+    networks: int = 100,
+    seed: int = 0,
+    method: str = "lazy",
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Float[np.ndarray, "networks n_L n_L N N"]:
     r"""The output's tangent kernels $\widehat H^{(L)}_{i_1i_2;\alpha_1\alpha_2}$ of an ensemble, by the backward equation
     PDLT (8.16)-(8.18).
@@ -34,7 +43,7 @@ def ntk_samples(
     - `networks`, `seed`: how many networks to draw; network $i$ of a seed is always the same.
     - `method`: `"lazy"` draws only the products with weights that the passes ask for, so that networks may be wider than any
       matrix that fits; `"dense"` draws all weights. Both have the same law.
-    - `progress`: as in `simulate`.
+    - `progress`, `checkpoint`: as in `simulate`.
 
     **Returns:** an array with axes (network, $i_1$, $i_2$, $\alpha_1$, $\alpha_2$). One network is in memory at a time.
     """
@@ -44,15 +53,20 @@ def ntk_samples(
     if not isinstance(method, str) or method not in _KINDS:
         raise UnknownNameError("method", method, _KINDS)
     key = jax.random.key(seed)
-    outputs, samples = net.widths[-1], len(inputs)
-    found = np.empty((networks, outputs, outputs, samples, samples))
-    with ProgressBar(networks, progress) as bar:
-        for i in range(networks):
-            found[i] = _one(net, inputs, fold_in(key, i), _KINDS[method])
-            bar.advance_to(i + 1)
-    if not np.isfinite(found).all():
-        raise BlowUpError(f"The tangent kernel of {net!r} overflows: lower C_W or the depth.")
-    return found
+
+    def one_from(first: Int[Array, ""] | int) -> Float[Array, "1 n_L n_L N N"]:
+        return _one(net, inputs, fold_in(key, first), _KINDS[method])[None]
+
+    return run(
+        lambda store, first: put(store, first, one_from(first)),
+        empty_store(jax.eval_shape(one_from, 0), networks),
+        total=networks,
+        lane=1,
+        problem=(net, inputs, networks, seed, method),
+        chunk_size=1,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
 
 
 @partial(jax.jit, static_argnames="kind")

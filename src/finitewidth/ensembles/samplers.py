@@ -5,17 +5,15 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Float, Int, Key
 
+from .._arrays import Array
 from ..activations import Activation
-from ..networks import MLP
+from ..networks import MLP, Layer
 from .chain import metric_chain
 from .forward_backward import MatrixKind, draw, forward
 from .gaussian_matrix import DenseGaussian, LazyGaussian
 from .neurons import rows_per_block
-
-# Bytes that networks drawn side by side take together. More is slower: their numbers would leave the cache.
-_CACHE = 4 * 2**20
 
 
 class TangentSample(eqx.Module):
@@ -24,16 +22,16 @@ class TangentSample(eqx.Module):
     `B` and `F` are its share in the means PDLT (8.83) and PDLT (8.69), axes as printed there: 1, 3, 2, 4.
     """
 
-    kernels: Float[Array, "measured R N N"]
+    kernels: Float[Array, "*measured R N N"]
     r"""Replicas of $E[\widehat H_{ii;\alpha\beta}]$ given the layers before, PDLT (8.90): noisy ones, or a single exact one."""
-    B: Float[Array, "measured N N N N"]
-    F: Float[Array, "measured N N N N"]
+    B: Float[Array, "*measured N N N N"]
+    F: Float[Array, "*measured N N N N"]
 
 
 class Sample(eqx.Module):
     """What one network shows."""
 
-    metrics: Float[Array, "later N N"]
+    metrics: Float[Array, "*later N N"]
     tangent: TangentSample | None = None
 
 
@@ -56,20 +54,19 @@ class ChainSampler(Sampler):
     block: int = eqx.field(static=True)
     first: Float[Array, "N N"]
     hidden_widths: Int[Array, " later"]
-    C_b: Float[Array, " later"]
-    C_W: Float[Array, " later"]
+    layers: Layer
 
     def __init__(self, net: MLP, x: Float[Array, "N n_0"]):
         self.activation = net.activation
         self.block = rows_per_block(net.hidden_widths)
         self.first = net.first_kernel(x)
         self.hidden_widths = jnp.asarray(net.hidden_widths)
-        self.C_b, self.C_W = net.C_b[1:], net.C_W[1:]
+        self.layers = net.layers[1:]
 
     def __call__(self, key: Key[Array, ""]) -> Sample:
         """The chain from the first-layer kernel."""
-        C = self.C_b, self.C_W
-        return Sample(metric_chain(key, self.first, self.activation, self.hidden_widths, *C, block=self.block))
+        chain = metric_chain(key, self.first, self.activation, self.hidden_widths, self.layers, self.block)
+        return Sample(chain)
 
     def numbers_per_network(self) -> int:
         """One block of neurons."""
@@ -104,9 +101,3 @@ METHODS: dict[str, Callable[[MLP, Float[Array, "N n_0"]], Sampler]] = {
     "dense": lambda net, x: NetworkSampler(net, x, DenseGaussian),
     "lazy": lambda net, x: NetworkSampler(net, x, LazyGaussian),
 }
-
-
-def lane_size(sampler: Sampler, networks: int) -> int:
-    """How many networks to draw side by side: a power of two that fits the cache, or that holds all of them."""
-    fits = max(1, min(4096, _CACHE // (8 * sampler.numbers_per_network())))
-    return 2 ** min(fits.bit_length() - 1, (networks - 1).bit_length())

@@ -1,29 +1,106 @@
-"""`simulate`: one name for networks of every description."""
+"""`simulate`: real networks, many of them, and what they show."""
 
-from typing import Any, overload
+import os
+from typing import Any, Literal, overload
 
+from .._entry import entry
 from .._errors import ArgumentError
-from ..networks import MLP
-from ..networks.shaped import CovarianceLaw, ShapedBlock
-from .measured import MeasuredFlow
-from .shaped import FiniteBlock, simulate_block
+from ..networks import MLP, Network
+from ..networks.shaped import Block, BlockNetwork
+from ..results import CovarianceLaw, Flow, Measurement
+from .shaped.simulation import LARGEST_NORM, simulate_block
 from .simulation import simulate_mlp
 
+Through = Literal["vertex", "ntk"]
+
 
 @overload
-def simulate(net: MLP, *args: Any, **settings: Any) -> MeasuredFlow: ...
+def simulate(
+    net: MLP,
+    x: Any,
+    networks: int = 10_000,
+    seed: int = 0,
+    method: str | None = None,
+    *,
+    through: Through | None = None,
+    chunk_size: int | None = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Flow[Measurement]: ...
 @overload
-def simulate(net: ShapedBlock | FiniteBlock, *args: Any, **settings: Any) -> CovarianceLaw: ...
-def simulate(net: MLP | ShapedBlock | FiniteBlock, *args: Any, **settings: Any) -> MeasuredFlow | CovarianceLaw:
-    """Real networks, many of them, and what they show.
+def simulate(
+    net: BlockNetwork,
+    x: Any,
+    networks: int = 10_000,
+    seed: int = 0,
+    method: str | None = None,
+    *,
+    save: int | None = None,
+    radius: float | None = None,
+    chunk_size: int | None = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> CovarianceLaw: ...
+@entry()
+def simulate(
+    net: Network,
+    x: Any,
+    networks: int = 10_000,
+    seed: int = 0,
+    method: str | None = None,
+    *,
+    through: Through | None = None,
+    save: int | None = None,
+    radius: float | None = None,
+    chunk_size: int | None = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Flow[Measurement] | CovarianceLaw:
+    r"""Draw networks and measure what theory predicts.
 
-    - `simulate(net, x, networks=10_000, seed=0, method=None, through="vertex", ...)` for an `MLP`: the fields of `flow`, each
-      with `.mean` and `.standard_error`; see [`simulate_mlp`][finitewidth.ensembles.simulation.simulate_mlp].
-    - `simulate(block, V0, width, depth, networks=4096, seed=0, method="chain", ...)` for a block of a network as deep as wide: the
-      fields of `covariance_sde`; see [`simulate_block`][finitewidth.ensembles.shaped.simulation.simulate_block].
+    For an `MLP`: mean and covariance of the metrics $\widehat G^{(\ell)}$, PDLT (4.70), and of the tangent kernels
+    $\widehat H^{(\ell)}$, PDLT (8.5), as a [`Flow`][finitewidth.results.flow.Flow] like that of `flow`, each field with `.mean` and
+    `.standard_error`; all estimators are unbiased. For a block at a width and a depth, `block.at(width, depth)`: paths of the
+    covariance of its tokens, as a [`CovarianceLaw`][finitewidth.results.covariance_law.CovarianceLaw] like that of `covariance_sde`.
+
+    **Arguments:**
+
+    - `net`: an `MLP`, or `block.at(width, depth)`.
+    - `x`: inputs of an MLP, shape (N, n_0); for a block the covariance of its input tokens, $X_0X_0^{\mathsf T}/n$, shape (m, m). That
+      may be singular, and must be so if there are more inputs than columns: of rank at most the width, unless the block starts
+      with a fully connected layer. Where columns matter (several heads, layer normalisation) $X_0$ is rotated at random.
+    - `networks`: how many networks to draw; at least two of an MLP.
+    - `seed`: network $i$ of a seed is the same network in every run with the same `method`, and results are
+      bit-identical whatever `chunk_size`, whether or not a run was interrupted.
+    - `method`: `"chain"` follows the metric, or the covariance, by its own Markov chain, needs no weights and is by far the
+      fastest; `"dense"` draws all weights; `"lazy"` (MLPs) draws only the products with weights that are asked for. All have
+      the same law. By default the chain; for tangent kernels, which have none, dense weights up to width 256, lazy ones beyond.
+    - `through` (MLPs): how far to measure: `"vertex"`, the default, stops at the group `metric`, with `G`, `G1` and `V`; `"ntk"`
+      adds the group `tangent`. With dense weights it measures every layer, the $n\times n$ kernels of all pairs of inputs being
+      stored; with lazy ones only the last layer, at any width (`tangent.layers` says which: to measure another layer, make
+      it the last).
+    - `save` (blocks): the number of intervals of depth after which covariances are kept; by default 50, or fewer where
+      that would take more than a gigabyte.
+    - `radius` (blocks): a network is stopped when the Frobenius norm of its covariance reaches it, and frozen there.
+      Networks are also stopped before their covariance vanishes from the range of floating-point numbers.
+    - `chunk_size`: networks between two updates of the progress bar and of the checkpoint.
+    - `progress`: a progress bar on standard error; by default for long runs in a terminal.
+    - `checkpoint`: a file to which the run is written as it goes, and from which a killed run resumes.
     """
+    how: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "checkpoint": checkpoint}
     if isinstance(net, MLP):
-        return simulate_mlp(net, *args, **settings)
-    if isinstance(net, ShapedBlock | FiniteBlock):
-        return simulate_block(net, *args, **settings)
-    raise ArgumentError("net", type(net).__name__, "an MLP or a block such as ShapedAttention")
+        _refuse("a block at a width and depth", save=save, radius=radius)
+        return simulate_mlp(net, x, networks, seed, method, through="vertex" if through is None else through, **how)
+    if isinstance(net, BlockNetwork):
+        _refuse("an MLP", through=through)
+        method, radius = "chain" if method is None else method, LARGEST_NORM if radius is None else radius
+        return simulate_block(net, x, networks, seed, method, save=save, radius=radius, **how)
+    want = "an MLP or a block at a width and a depth, `block.at(width, depth)`"
+    raise ArgumentError("net", f"a {type(net).__name__}{' without a width' if isinstance(net, Block) else ''}", want)
+
+
+def _refuse(kind: str, **given: Any) -> None:
+    """Arguments that mean nothing for this network are errors, not ignored."""
+    for name, value in given.items():
+        if value is not None:
+            raise ArgumentError(name, repr(value), f"nothing: it is for {kind}")

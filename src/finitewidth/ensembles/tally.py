@@ -3,9 +3,10 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
-from ..networks.pairs import pair_index
+from .._arrays import Array
+from ..kernels.pairs import pair_index
 from . import means
 from .means import Means, no_samples
 from .moments import Moments, add, add_replicas, empty

@@ -13,16 +13,16 @@ while $V$, $D$ and $A$ are $n$ times the covariances of metric and mean kernel, 
 
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Key
 
+from .._arrays import Array
 from ..gaussian.root import pivoted_root
-from ..networks import MLP
-from ..networks.pairs import pair_index
-from ..networks.realised_ntk import dressed, next_ntk
+from ..kernels.pairs import pair_index
+from ..networks import MLP, Layer
+from ..realised.tangent_kernel import dressed, next_ntk
 from .forward_backward import Backward, Forward, RandomNetwork, Stage, draw, forward, pull_back, through_layers
 from .gaussian_matrix import DenseGaussian, LazyGaussian
 from .normals import standard_normals
@@ -30,15 +30,6 @@ from .samplers import Sample, Sampler, TangentSample
 
 # Output neurons that a lazy network samples. Products of two different ones, six of them, measure A and B.
 _READOUTS = 4
-
-
-class NextLayer(eqx.Module):
-    """Hyperparameters of the layer that is measured."""
-
-    C_b: Array
-    C_W: Array
-    lambda_b: Array
-    lambda_W: Array
 
 
 def trunk_and_inputs(net: MLP, x: Float[Array, "N n_0"]) -> tuple[MLP, Float[Array, "N n"]]:
@@ -49,8 +40,8 @@ def trunk_and_inputs(net: MLP, x: Float[Array, "N n_0"]) -> tuple[MLP, Float[Arr
     samples, features = x.shape
     if features > samples:
         x = jnp.sqrt(samples) * pivoted_root(x @ x.T / features)
-    last = {name: getattr(net, name)[:-1] for name in ("C_b", "C_W", "lambda_b", "lambda_W")}
-    return net.replace(widths=(x.shape[1], *net.hidden_widths), **last), x
+    shorter = {name: getattr(net, name)[:-1] for name in ("C_b", "C_W", "lambda_b", "lambda_W")}
+    return net.replace(widths=(x.shape[1], *net.hidden_widths), **shorter), x
 
 
 class DenseTangentSampler(Sampler):
@@ -58,11 +49,11 @@ class DenseTangentSampler(Sampler):
 
     trunk: MLP
     x: Float[Array, "N n"]
-    following: NextLayer
+    following: Layer
 
     def __init__(self, net: MLP, x: Float[Array, "N n_0"]):
         self.trunk, self.x = trunk_and_inputs(net, x)
-        self.following = NextLayer(net.C_b[1:], net.C_W[1:], net.lambda_b[1:], net.lambda_W[1:])
+        self.following = net.layers[1:]
 
     def __call__(self, key: Key[Array, ""]) -> Sample:
         """All hidden layers, PDLT (8.12)."""
@@ -70,12 +61,11 @@ class DenseTangentSampler(Sampler):
         passed, _ = forward(network, self.x)
         pairs = pair_index(len(self.x))
         slope = self.trunk.activation.derivative(1)
-        rates = self.trunk.lambda_b, self.trunk.lambda_W
 
-        def layer(M: Array, xs: tuple[Stage, Array, Array, Array, Array, NextLayer]) -> tuple[Array, Sample]:
-            stage, z, gram, lambda_b, lambda_W, following = xs
+        def layer(M: Array, xs: tuple[Stage, Array, Array, Layer]) -> tuple[Array, Sample]:
+            stage, z, gram, following = xs
             assert isinstance(stage.weights, DenseGaussian)
-            H = next_ntk(M, stage.weights.entries, pairs.pack(gram), lambda_b, lambda_W)
+            H = next_ntk(M, stage.weights.entries, pairs.pack(gram), stage.layers)
             M = dressed(H, slope(z[pairs.a]), slope(z[pairs.b]))
             return M, _exactly(self.trunk.activation(z), _both_orders(M, len(z)), following)
 
@@ -85,7 +75,7 @@ class DenseTangentSampler(Sampler):
         for stage, z in zip(network.stages, passed.preactivations, strict=True):
             here = slice(start, start + len(z))
             start = here.stop
-            of_stage = jax.tree.map(lambda each, here=here: each[here], (passed.grams, *rates, self.following))
+            of_stage = jax.tree.map(lambda each, here=here: each[here], (passed.grams, self.following))
             M, samples = through_layers(layer, M, (stage, z, *of_stage))
             found.append(samples)
         return jax.tree.map(lambda *parts: jnp.concatenate(parts), *found)
@@ -104,11 +94,11 @@ class LazyTangentSampler(Sampler):
 
     trunk: MLP
     x: Float[Array, "N n"]
-    following: NextLayer
+    following: Layer
 
     def __init__(self, net: MLP, x: Float[Array, "N n_0"]):
         self.trunk, self.x = trunk_and_inputs(net, x)
-        self.following = NextLayer(net.C_b[-1], net.C_W[-1], net.lambda_b[-1], net.lambda_W[-1])
+        self.following = net.layers[-1]
 
     def __call__(self, key: Key[Array, ""]) -> Sample:
         """Forward through the hidden layers, back from sampled neurons and from signals."""
@@ -119,11 +109,11 @@ class LazyTangentSampler(Sampler):
         gram = signal @ signal.T / width
         sampled = jnp.sqrt(last.C_W / width) * standard_normals(readout_key, (_READOUTS, width), signal.dtype)
         through = kernel_through_rows(network, passed, jnp.concatenate([sampled, signal]))
-        kernels = last.lambda_b + last.lambda_W * gram + jnp.einsum("iiab->iab", through[:_READOUTS, :_READOUTS])
+        kernels = last.own_tangent_kernel(gram) + jnp.einsum("iiab->iab", through[:_READOUTS, :_READOUTS])
         different = through[np.nonzero(~np.eye(_READOUTS, dtype=bool))]
         B = width * jnp.einsum("sab,scd->acbd", different, different) / len(different)
         F = last.C_W**2 / width * through[_READOUTS:, _READOUTS:].transpose(0, 2, 1, 3)
-        metrics = jnp.concatenate([passed.metrics[1:], (last.C_b + last.C_W * gram)[None]])
+        metrics = jnp.concatenate([passed.metrics[1:], last.kernel(gram)[None]])
         return Sample(metrics, TangentSample(kernels[None], B[None], F[None]))
 
     def numbers_per_network(self) -> int:
@@ -151,7 +141,7 @@ def kernel_from_gradients(net: MLP, passed: Forward, gradients: Backward) -> Flo
     r"""The tangent kernel of $m$ quantities whose gradients are known: the sum over layers of
     $(\lambda_b + \lambda_W\sigma_\alpha\cdot\sigma_\beta/n)$ times products of gradients, PDLT (8.5), PDLT (8.16)."""
     products = jnp.concatenate([jnp.einsum("lian,lkbn->likab", u, u) for u in gradients.preactivations])
-    weights = net.lambda_b[:, None, None] + net.lambda_W[:, None, None] * passed.grams
+    weights = jax.vmap(Layer.own_tangent_kernel)(net.layers, passed.grams)
     return jnp.einsum("lab,likab->ikab", weights, products)
 
 
@@ -161,11 +151,11 @@ def _both_orders(M: Float[Array, "P n n"], samples: int) -> Float[Array, "N N n 
     return jnp.where(np.tri(samples, k=-1, dtype=bool)[..., None, None], jnp.swapaxes(ordered, -1, -2), ordered)
 
 
-def _exactly(signal: Float[Array, "N n"], M: Float[Array, "N N n n"], layer: NextLayer) -> Sample:
+def _exactly(signal: Float[Array, "N n"], M: Float[Array, "N N n n"], layer: Layer) -> Sample:
     samples, width = signal.shape
     gram = signal @ signal.T / width
-    kernel = layer.lambda_b + layer.lambda_W * gram + layer.C_W / width * jnp.trace(M, axis1=-2, axis2=-1)
+    kernel = layer.own_tangent_kernel(gram) + layer.C_W / width * jnp.trace(M, axis1=-2, axis2=-1)
     flat = M.reshape(samples**2, width**2)
     B = layer.C_W**2 / width * (flat @ flat.T).reshape((samples,) * 4).transpose(0, 2, 1, 3)
     F = layer.C_W**2 / width * jnp.einsum("aj,cdjk,bk->acbd", signal, M, signal)
-    return Sample(layer.C_b + layer.C_W * gram, TangentSample(kernel[None], B, F))
+    return Sample(layer.kernel(gram), TangentSample(kernel[None], B, F))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 import numpy as np
 
+from .._entry import entry
 from .._errors import ShapeError
-from .._precision import in_float64
 from ..activations import Activation, as_activation
 from .style import BLUE, GREY, STYLE
 
@@ -22,7 +22,7 @@ _POINTS = 701
 _GAP = 1e-9  # invisible, and not flushed to zero as the next number below a kink at zero would be
 
 
-@in_float64
+@entry()
 def activation_gallery(
     activations: Sequence[str | Activation] = PDLT_FIGURE_2_2, axes: "Sequence[Axes] | None" = None
 ) -> "Sequence[Axes]":

@@ -1,6 +1,6 @@
 """Deviations of measurement from theory."""
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 _DOT: dict[str, Any] = {"marker": ".", "markersize": 4}
 _RING: dict[str, Any] = {"marker": "o", "markersize": 5, "markerfacecolor": "none", "markeredgewidth": 0.6}
-_LOOKS = {  # G1 deviates as K does, and H1 as Theta: rings around their points
-    "K": (BLUE, _DOT),
+_LOOKS = {  # G1 deviates as G does, and H1 as H: rings around their points
+    "G": (BLUE, _DOT),
     "G1": (ORANGE, _RING),
     "V": (GREEN, _DOT),
-    "Theta": ("#CC79A7", _DOT),
+    "H": ("#CC79A7", _DOT),
     "H1": ("#E69F00", _RING),
     "A": ("#56B4E9", _DOT),
     "B": ("#B2A100", _DOT),
@@ -28,6 +28,7 @@ _FAR = 4.0
 _SPREAD = 0.5  # of the distance between layers, over which the entries of a layer are spread
 
 
+@runtime_checkable
 class Columns(Protocol):
     """What is drawn of a comparison: an entry of some quantity in some layer at each index."""
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._arrays import Array
 from .._errors import DomainError
 from .._validation import as_count
-from ..ensembles import MeasuredFlow
-from ..flow import Flow
+from ..results import Flow, Measurement
 from .style import BLUE, GREY, two_axes
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ _DECADES = 1.5  # of variation from which an axis is logarithmic
 
 
 def flow_by_depth(
-    theory: Flow,
-    measured: MeasuredFlow | None = None,
+    theory: Flow[Array],
+    measured: Flow[Measurement] | None = None,
     axes: "tuple[Axes, Axes] | None" = None,
     *,
     sample: int = 0,
@@ -56,10 +56,8 @@ def flow_by_depth(
         passed = np.cumsum(np.append(0.0, 1 / theory.previous_widths[1:]))
         fluctuation.plot(layers, nu * passed, color=GREY, linestyle="--", linewidth=1.0, label=rf"${nu:.3g}\,\ell/n$")
     if measured is not None:
-        _points(kernel, layers, measured.K.mean[:, s, s], measured.K.standard_error[:, s, s], color)
-        scale = theory.previous_widths * theory.K[:, s, s] ** 2
-        V, error = measured.V.mean[:, s, s, s, s], measured.V.standard_error[:, s, s, s, s]
-        _points(fluctuation, layers, V / scale, error / scale, color)
+        _points(kernel, layers, measured.G[:, s, s], color)
+        _points(fluctuation, layers, measured.relative_fluctuation[:, s], color)
 
     if mean.min() > 0 and np.log10(mean.max() / mean.min()) > _DECADES:
         kernel.set_yscale("log")
@@ -74,12 +72,12 @@ def flow_by_depth(
     return kernel, fluctuation
 
 
-def _points(axes: "Axes", layers: np.ndarray, mean: np.ndarray, error: np.ndarray, color: str) -> None:
+def _points(axes: "Axes", layers: np.ndarray, measured: Measurement, color: str) -> None:
     shown = slice(None, None, -(-len(layers) // _MOST_MARKERS))
     axes.errorbar(
         layers[shown],
-        mean[shown],
-        yerr=error[shown],
+        measured.mean[shown],
+        yerr=measured.standard_error[shown],
         linestyle="none",
         marker="o",
         markersize=3.5,

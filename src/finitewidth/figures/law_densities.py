@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from .._errors import ArgumentError, DomainError
 from .._validation import as_count
-from ..networks.shaped import CovarianceLaw
+from ..results import CovarianceLaw
 from .style import BLUE, ORANGE, two_axes
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..criticality import Criticality, Phase, PhaseDiagram
+from ..critical import Criticality, Phase, PhaseDiagram
 from .style import GREY, ORANGE, one_axes
 
 if TYPE_CHECKING:

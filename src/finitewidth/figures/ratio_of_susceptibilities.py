@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Array
 
+from .._arrays import Array
 from .._validation import as_number
 from ..activations import Activation, as_activation
-from ..criticality import Criticality, susceptibilities
+from ..critical import Criticality, susceptibilities
 from .style import BLUE, GREY, ORANGE, one_axes
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._errors import DomainError
 from .._validation import as_count
-from ..flow.tangent_layers import TangentContributions
+from ..expansion.tangent_layers import TangentContributions
 from .style import BLUE, ORANGE, one_axes
 
 if TYPE_CHECKING:

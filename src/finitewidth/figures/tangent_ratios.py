@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..criticality.tangent_single_input import Ratios, TangentSingleInputFlow
+from ..critical.one_input.tangent_single_input import Ratios, TangentSingleInputFlow
 from .style import BLUE, GREEN, GREY, ORANGE, one_axes
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _DRAWN = {
 
 
 def tangent_ratios(
-    flow: TangentSingleInputFlow, slopes: Ratios[float] | None = None, axes: "Axes | None" = None, *, title: str = ""
+    flow: TangentSingleInputFlow, slopes: Ratios | None = None, axes: "Axes | None" = None, *, title: str = ""
 ) -> "Axes":
     r"""The dimensionless couplings of one input by layer, to be divided by the width, PDLT (9.23)-(9.25), and dashed the laws
     $\propto\ell$ of a critical network, PDLT (9.26)-(9.27).

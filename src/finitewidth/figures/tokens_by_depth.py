@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from ..networks.shaped import CovarianceLaw
+from ..results import CovarianceLaw
 from .style import BLUE, ORANGE, two_axes
 
 if TYPE_CHECKING:

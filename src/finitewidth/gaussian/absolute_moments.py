@@ -14,8 +14,9 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
 from .gram_vectors import gram_vectors
 from .triangular import (
     NODES_AT_ONCE,

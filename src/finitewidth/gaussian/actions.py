@@ -20,10 +20,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import DomainError, ShapeError
-from .._precision import in_float64
 from .._validation import as_count, as_floats, is_concrete
 from .wick import as_invertible, log_normaliser, wick_moment, wick_sum
 
@@ -79,7 +80,7 @@ class EvenAction(eqx.Module):
     K: Float[Array, "N N"]
     couplings: tuple[Float[Array, "..."], ...]
 
-    @in_float64
+    @entry()
     def __init__(self, K: Float[Array, "N N"] | Any, couplings: Sequence[Float[Array, "..."] | Any]):
         self.K = as_invertible(K, "K")
         tensors = [as_floats(tensor, f"couplings[{i}]") for i, tensor in enumerate(couplings)]
@@ -91,7 +92,7 @@ class EvenAction(eqx.Module):
             raise ShapeError("couplings", "two tensors of the same order", "at most one tensor for each order")
         self.couplings = tuple(symmetrise(tensor) for tensor in tensors)
 
-    @in_float64
+    @entry()
     def __call__(self, z: Float[Array, "*batch N"] | Any) -> Float[Array, "*batch"]:
         r"""$S(z)$, PDLT (1.71), PDLT (1.81)."""
         points = as_floats(z, "z")
@@ -110,13 +111,13 @@ class EvenAction(eqx.Module):
             total = total + term / math.factorial(coupling.ndim)
         return total
 
-    @in_float64
+    @entry()
     def log_normaliser(self) -> Float[Array, ""]:
         r"""$\log Z$ to first order: $Z = \sqrt{|2\pi K|}\,[1 - \tfrac{\epsilon}{8}V^{\rho_1\cdots\rho_4}
         K_{\rho_1\rho_2}K_{\rho_3\rho_4}]$ for a quartic coupling, PDLT (1.72)-(1.73)."""
         return log_normaliser(self.K) - self._vertex(0)
 
-    @in_float64
+    @entry()
     def connected(self, order: int) -> Float[Array, "..."]:
         r"""The connected correlators of one order as a tensor, to first order. For a quartic coupling
 
@@ -131,8 +132,8 @@ class EvenAction(eqx.Module):
         legs = as_count(order, "order")
         return self.K - self._vertex(2) if legs == 2 else -self._vertex(legs)
 
-    @in_float64
-    def moment(self, indices: Sequence[int]) -> Float[Array, ""]:
+    @entry()
+    def moment(self, indices: Sequence[int]) -> Float[Array, ""] | float:
         r"""The full moment $E[z_{\mu_1}\cdots z_{\mu_k}]$ to first order, PDLT (1.74)-(1.77).
 
         $\langle z\cdots z\rangle_K$ minus the sum over the non-empty sets of legs that a coupling can catch, the other
@@ -149,7 +150,7 @@ class EvenAction(eqx.Module):
                 total = total - vertex[tuple(legs[i] for i in chosen)] * wick_sum(self.K, rest)
         return total
 
-    @in_float64
+    @entry()
     def sizes(self) -> CouplingSizes:
         """The couplings in units of the Gaussian part: is perturbation theory allowed? PDLT (1.82)-(1.83)."""
         if not is_concrete(self.K):

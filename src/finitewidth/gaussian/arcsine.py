@@ -7,7 +7,9 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from .._arrays import Array
 
 _MIDDLE_NUMERATOR = (
     4.253011369004428248960e-3,

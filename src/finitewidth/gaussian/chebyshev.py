@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
 from .panels import ratio
 
 _DEGREE = 17
@@ -16,8 +17,8 @@ _DEGREE = 17
 class Table(NamedTuple):
     """Panels that end at `ends`, and the Chebyshev coefficients on each."""
 
-    ends: Float[Array, " panels+1"]
-    coefficients: Float[Array, "panels degree+1"]
+    ends: Float[Array, " ends"]
+    coefficients: Float[Array, "panels coefficients"]
 
     def __call__(self, x: Float[Array, "*batch nodes"]) -> Float[Array, "*batch nodes"]:
         """The values at `x`, whose last axis stays within one panel: the series is looked up once for all of it."""
@@ -32,7 +33,7 @@ class Table(NamedTuple):
         return series[..., 0, None] + y * one - two
 
 
-def tabulate(function: Callable[[Array], Array], ends: Float[Array, " panels+1"]) -> Table:
+def tabulate(function: Callable[[Array], Array], ends: Float[Array, " ends"]) -> Table:
     """`function`, smooth between the `ends`, interpolated at the Chebyshev points of each panel."""
     angles = (np.arange(_DEGREE + 1) + 0.5) * math.pi / (_DEGREE + 1)
     transform = 2 / (_DEGREE + 1) * np.cos(np.outer(angles, np.arange(_DEGREE + 1)))

@@ -16,14 +16,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import DomainError, ShapeError
-from .._precision import in_float64
 from .._validation import as_count, as_floats, is_concrete
 
 
-@in_float64
+@entry()
 def moments_from_connected(connected: Sequence[Float[Array, "..."] | Any]) -> list[Float[Array, "..."]]:
     r"""Full moments $E[z_{\mu_1}\cdots z_{\mu_k}]$ from connected correlators, PDLT (1.56).
 
@@ -32,7 +33,7 @@ def moments_from_connected(connected: Sequence[Float[Array, "..."] | Any]) -> li
     return _moments(_as_tensors(connected, "connected"))
 
 
-@in_float64
+@entry()
 def connected_from_moments(moments: Sequence[Float[Array, "..."] | Any]) -> list[Float[Array, "..."]]:
     r"""Connected correlators from full moments, the inverse of `moments_from_connected`, PDLT (1.52)-(1.56).
 
@@ -41,7 +42,7 @@ def connected_from_moments(moments: Sequence[Float[Array, "..."] | Any]) -> list
     return _connected(_as_tensors(moments, "moments"))
 
 
-@in_float64
+@entry()
 def connected_from_even_moments(even_moments: Sequence[Float[Array, "..."] | Any]) -> list[Float[Array, "..."]]:
     r"""$E[zz], E[zzzz]_{\mathrm{conn}}, \dots$ from $E[zz], E[zzzz], \dots$ when all odd moments vanish.
 
@@ -93,7 +94,7 @@ def _as_tensors(tensors: Sequence[Any], argument: str, order_step: int = 1) -> l
     return checked
 
 
-@in_float64
+@entry()
 def sample_cumulants(samples: Float[Array, "samples N"] | Any, order: int) -> list[Float[Array, "..."]]:
     r"""Connected correlators of orders $1..$`order` of the empirical law of `samples`, one draw a row.
 
@@ -124,7 +125,7 @@ def _sample_moment(draws: Float[Array, "samples N"], order: int) -> Float[Array,
     return (power(order // 2).T @ power(order - order // 2) / count).reshape((size,) * order)
 
 
-@in_float64
+@entry()
 def excess_kurtosis(
     two_point: Float[Array, "N N"] | Any, connected_four_point: Float[Array, "N N N N"] | Any
 ) -> Float[Array, " N"]:

@@ -19,8 +19,9 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike
+from jaxtyping import ArrayLike
 
+from .._arrays import Array
 from .function import Function
 from .kinked_pairs import PAIR_NODES, PAIRS_AT_ONCE, average_pair, conditional_law
 from .panels import conditional_average, elementwise_in_chunks, kink_points, ratio, root

@@ -5,10 +5,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import ArgumentError, DomainError, ShapeError
-from .._precision import in_float64
 from .._validation import as_covariance, is_concrete
 from .accuracy import TRACED_VARIANCE, pair_rule, product_rule
 from .function import ElementwiseFunction, Function
@@ -20,7 +20,7 @@ _MOST_VARIABLES = 6
 _MOST_KINKED_VARIABLES = 4
 
 
-@in_float64
+@entry()
 def gaussian_expectation(functions: Sequence[Function | ElementwiseFunction], covariance: Any) -> Array:
     r"""$\langle\prod_i f_i(z_i)\rangle_K$ for up to six jointly Gaussian variables of zero mean, PDLT (1.68).
 

@@ -8,7 +8,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
+
+from .._arrays import Array
 
 Pair = tuple[Array, Array]  # a number as high + low, with |low| below the rounding of high
 

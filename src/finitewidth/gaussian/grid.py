@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+
+from .._arrays import Array
 
 
 @dataclass(frozen=True)

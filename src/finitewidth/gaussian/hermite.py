@@ -21,7 +21,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from .._arrays import Array
 
 ElementwiseFunction = Callable[[Array], Array]
 

@@ -8,8 +8,9 @@ those kinks; the outer panels end there, and at the kinks of $f$. Nothing degrad
 from collections.abc import Callable
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
 from .panels import LAYER, beside, conditional_average, distance, normal_rule, ratio, root, rungs
 
 PAIR_NODES = 20

@@ -10,7 +10,9 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from .._arrays import Array
 
 _REACH = 13.0  # standard deviations: exp(-13**2 / 2) = 2e-37
 _SMOOTH_NODES = 257

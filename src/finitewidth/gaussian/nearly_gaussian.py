@@ -10,17 +10,17 @@ To first order all that matters of $\hat G$ is, in *width-absorbed* variables,
 Neurons are rows and samples columns: `z` is (m, N).
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from .._errors import DomainError, ShapeError, ValidityWarning
-from .._precision import in_float64
+from .._arrays import Array
+from .._entry import entry, warn
+from .._errors import DomainError, ShapeError
 from .._validation import as_count, as_covariance, as_floats, is_concrete
 from .wick import as_invertible, gaussian_log_density
 
@@ -63,7 +63,7 @@ def as_neurons(z: Float[Array, "*batch m N"] | Any, argument: str, like: Metric)
     return array
 
 
-@in_float64
+@entry()
 def density_correction(
     z: Float[Array, "*batch m N"] | Any, K: Metric | Any, v: Vertex | Any, g1: Metric | Any
 ) -> Float[Array, "*batch"]:
@@ -95,7 +95,7 @@ def _density_correction(
     )
 
 
-@in_float64
+@entry()
 def density(
     z: Float[Array, "*batch m N"] | Any, K: Metric | Any, v: Vertex | Any, g1: Metric | Any
 ) -> Float[Array, "*batch"]:
@@ -107,16 +107,14 @@ def density(
     """
     bracket = 1 + density_correction(z, K, v, g1)
     if is_concrete(bracket) and (negative := int((np.asarray(bracket) < 0).sum())):
-        warnings.warn(
+        warn(
             f"the O(1/n) density is negative at {negative} of {bracket.size} points, set to 0: "
-            "too far in the tails for this width",
-            ValidityWarning,
-            stacklevel=3,
+            "too far in the tails for this width"
         )
     return jnp.exp(gaussian_log_density(z, K).sum(axis=-1)) * jnp.maximum(bracket, 0.0)
 
 
-@in_float64
+@entry()
 def marginalise_samples(
     K: Metric | Any, v: Vertex | Any, g1: Metric | Any, keep: Sequence[int]
 ) -> tuple[Float[Array, "k k"], Float[Array, "k k k k"], Float[Array, "k k"]]:
@@ -132,7 +130,7 @@ def marginalise_samples(
     return metric[np.ix_(kept, kept)], vertex[np.ix_(kept, kept, kept, kept)], shift[np.ix_(kept, kept)]
 
 
-@in_float64
+@entry()
 def expectation(average: Average, K: Metric | Any, v: Vertex | Any, g1: Metric | Any) -> Array:
     r"""$E[F]$ of a function of any neurons to $O(1/n)$, from its average $A(K)$ over independent Gaussians.
 
@@ -148,7 +146,7 @@ def expectation(average: Average, K: Metric | Any, v: Vertex | Any, g1: Metric |
     return value + first_order + 0.5 * jnp.einsum("...abcd,abcd->...", jax.hessian(average)(metric), vertex)
 
 
-@in_float64
+@entry()
 def covariance_between_neurons(average_F: Average, average_G: Average, K: Metric | Any, v: Vertex | Any) -> Array:
     r"""$\mathrm{Cov}[F(z_i), G(z_j)]$ of two different neurons at leading order, PDLT (4.63)-(4.64).
 

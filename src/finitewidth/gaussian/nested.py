@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
+from .._arrays import Array
 from .chebyshev import Table, tabulate
 from .kinked_pairs import PAIR_NODES
 from .panels import (

@@ -21,8 +21,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
 from .._errors import ShapeError
 from .._validation import as_covariance, as_floats
 from .absolute_moments import absolute_moment

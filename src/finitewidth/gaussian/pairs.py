@@ -10,8 +10,8 @@ import operator
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
 
+from .._arrays import Array
 from . import grid, hermite, piecewise
 from .distributional import distributional_pair
 from .function import Function

@@ -18,7 +18,9 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from .._arrays import Array
 
 REACH = 9.0  # standard deviations: exp(-9**2 / 2) = 3e-18
 LAYER = 6.0  # noise of deviation s smooths a kink within 6 s: exp(-6**2 / 2) = 2e-8 of the layer's height is beyond

@@ -8,11 +8,13 @@ if it were a kink. Functions are taken to vary on a scale of order one, or large
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike, Float
 
+from .._arrays import Array
 from .._errors import ShapeError
 from .._validation import as_covariance, as_floats
 from .kinked_pairs import PAIR_NODES, PAIRS_AT_ONCE, average_pair
@@ -45,8 +47,8 @@ def pair_average(
 def product_average(
     functions: tuple[ElementwiseFunction, ...],
     kinks: tuple[Kinks, ...],
-    K: Float[ArrayLike, "n n"],
-    mean: Float[ArrayLike, " n"] | None = None,
+    K: Float[Array, "n n"] | Any,
+    mean: Float[Array, " n"] | Any = None,
 ) -> Float[Array, ""]:
     r"""$\langle\prod_{i=1}^n f_i(z_i)\rangle$ for $z\sim N(\text{mean}, K)$ and $n\le4$; zero mean unless given."""
     n = len(functions)

@@ -5,8 +5,9 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
 from .function import Function
 from .hermite import HermiteRule
 from .products import Factors, product_moment, product_table

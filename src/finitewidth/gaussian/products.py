@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
 from .._errors import DomainError
 from . import piecewise
 from .function import Function

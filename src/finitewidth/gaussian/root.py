@@ -2,7 +2,9 @@
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from .._arrays import Array
 
 
 def covariance_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:

@@ -9,8 +9,9 @@ import itertools
 import math
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
 from .arcsine import correlation
 from .orthants import sign_product
 

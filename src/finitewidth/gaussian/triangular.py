@@ -12,7 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from .._arrays import Array
 
 Rows = list[list[Array]]
 Frame = TypeVar("Frame")

@@ -12,10 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import BlowUpError, DomainError, ShapeError
-from .._precision import in_float64
 from .._validation import as_count, as_covariance, as_floats, is_concrete
 
 # Correlation eigenvalues below this many units of rounding cannot be told from zero.
@@ -41,7 +42,7 @@ def as_invertible(matrix: Float[Array, "N N"] | Any, argument: str) -> Float[Arr
     return K
 
 
-@in_float64
+@entry()
 def log_normaliser(K: Float[Array, "N N"] | Any) -> Float[Array, ""]:
     r"""$\log I_K$, $I_K = \int dz\,e^{-\frac12 K^{\mu\nu}z_\mu z_\nu} = \sqrt{|2\pi K|}$, PDLT (1.7), PDLT (1.30)."""
     root = jnp.linalg.cholesky(as_invertible(K, "K"))
@@ -52,7 +53,7 @@ def _log_normaliser_from_root(root: Float[Array, "N N"]) -> Float[Array, ""]:
     return jnp.sum(jnp.log(jnp.diagonal(root))) + 0.5 * len(root) * math.log(2 * math.pi)
 
 
-@in_float64
+@entry()
 def gaussian_log_density(
     z: Float[Array, "*batch N"] | Any, K: Float[Array, "N N"] | Any, mean: Float[Array, "*#batch N"] | Any = 0.0
 ) -> Float[Array, "*batch"]:
@@ -71,7 +72,7 @@ def _centred_log_density(shifted: Float[Array, "*batch N"], K: Float[Array, "N N
     return -0.5 * jnp.sum(white**2, axis=0).reshape(shifted.shape[:-1]) - _log_normaliser_from_root(root)
 
 
-@in_float64
+@entry()
 def log_source_generating_function(
     K: Float[Array, "N N"] | Any, J: Float[Array, "*batch N"] | Any
 ) -> Float[Array, "*batch"]:
@@ -94,7 +95,7 @@ def double_factorial(m: int) -> int:
     return math.factorial(2 * m) // (2**m * math.factorial(m))
 
 
-@in_float64
+@entry()
 def gaussian_moment(K: Float[Array, "*batch"] | Any, m: int) -> Float[Array, "*batch"]:
     r"""$E[z^{2m}] = K^m\,(2m-1)!!$ for one variable of variance $K$ (elementwise), PDLT (1.15)."""
     variance, half_order = as_floats(K, "K"), as_count(m, "m", at_least=0)
@@ -122,7 +123,7 @@ def _pairings_of(items: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]
             yield ((first, partner), *others)
 
 
-@in_float64
+@entry()
 def wick_moment(K: Float[Array, "N N"] | Any, indices: Sequence[int]) -> Float[Array, ""]:
     r"""$E[z_{\mu_1}\cdots z_{\mu_{2m}}]$, the sum over all pairings of $\prod K_{\mu_j\mu_k}$, PDLT (1.44)-(1.45).
 

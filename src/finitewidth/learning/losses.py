@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
 from .._errors import ArgumentError, ShapeError, UnknownNameError
 
 Loss = Callable[[Float[Array, "N n_L"], Float[Array, "N n_L"]], Array]

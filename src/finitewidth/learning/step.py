@@ -12,20 +12,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
-from .._errors import ArgumentError, BlowUpError, DomainError, ShapeError
-from .._precision import in_float64, to_numpy
-from .._validation import as_count, as_floats, as_inputs, as_number, is_concrete
+from .._arrays import Array
+from .._entry import entry
+from .._errors import ArgumentError, DomainError, ShapeError
+from .._validation import as_count, as_floats, as_inputs, as_number
 from ..networks import MLP
-from ..networks.parameters import Parameters, as_parameters, preactivations
+from ..realised.observable import Observable
+from ..realised.parameters import Parameters, as_parameters, preactivations
 from .losses import Loss, as_loss, checked_loss
 
-Observable = Callable[[Float[Array, "N n"]], Array]
-"""Of the preactivations of one layer, one sample a row, to a number or an array."""
 
-
-@in_float64
+@entry(remedy="lower the rate, or call `tune`")
 def gradient_step(
     net: MLP, params: Parameters, x: Any, y: Any, rate: float, *, loss: str | Loss = "mse", batch: Any = None
 ) -> Parameters:
@@ -41,10 +39,10 @@ def gradient_step(
     """
     params, inputs, targets = _data(net, params, x, y)
     change = _update(net, params, *_batch(inputs, targets, batch), rate, as_loss(loss))
-    return _finite(jax.tree.map(jnp.add, params, change))
+    return jax.tree.map(jnp.add, params, change)
 
 
-@in_float64
+@entry(remedy="lower the rate, or call `tune`")
 def predicted_loss_change(
     net: MLP, params: Parameters, x: Any, y: Any, rate: float, *, loss: str | Loss = "mse", batch: Any = None
 ) -> Array:
@@ -60,10 +58,10 @@ def predicted_loss_change(
     cost = as_loss(loss)
     params, inputs, targets = _data(net, params, x, y)
     change = _update(net, params, *_batch(inputs, targets, batch), rate, cost)
-    return _finite(_along(lambda theta: _loss(net, theta, inputs, targets, cost), params, change))
+    return _along(lambda theta: _loss(net, theta, inputs, targets, cost), params, change)
 
 
-@in_float64
+@entry(remedy="lower the rate, or call `tune`")
 def predicted_change(
     net: MLP,
     params: Parameters,
@@ -98,13 +96,14 @@ def predicted_change(
         raise DomainError("layer", at, f"at most {net.depth}, the network's depth")
     seen = inputs if observed is None else as_inputs(observed, "observed", net.widths[0])
     change = _update(net, params, *_batch(inputs, targets, batch), rate, as_loss(loss))
-    return _finite(_along(lambda theta: observable(preactivations(net, theta, seen)[at - 1]), params, change))
+    return _along(lambda theta: observable(preactivations(net, theta, seen)[at - 1]), params, change)
 
 
 def rates_of_parameters(net: MLP) -> Parameters:
-    r"""$\lambda_\mu$ of every group of parameters: $\lambda_b^{(\ell)}$ and $\lambda_W^{(\ell)}/n_{\ell-1}$, PDLT (8.6)."""
-    weights = tuple(rate / n for rate, n in zip(net.lambda_W, net.widths[:-1], strict=True))
-    return Parameters(weights, tuple(net.lambda_b))
+    r"""$\lambda_\mu$ of every group of parameters: $\lambda_b^{(\ell)}$ and $\lambda_W^{(\ell)}/n_{\ell-1}$, PDLT (8.6); one number a
+    group, which broadcasts to the group's shape."""
+    weights = (rate / n for rate, n in zip(net.lambda_W, net.widths[:-1], strict=True))
+    return Parameters(tuple(jnp.reshape(rate, (1, 1)) for rate in weights), tuple(net.lambda_b[:, None]))
 
 
 def _update(net: MLP, params: Parameters, x: Array, y: Array, rate: float, loss: Loss) -> Parameters:
@@ -138,10 +137,3 @@ def _batch(x: Array, y: Array, batch: Any) -> tuple[Array, Array]:
     if not ((numbers >= 0) & (numbers < len(x))).all():
         raise DomainError("batch", numbers.tolist(), f"sample numbers from 0 to {len(x) - 1}")
     return x[numbers], y[numbers]
-
-
-def _finite(result: Any) -> Any:
-    leaves = jax.tree.leaves(result)
-    if all(map(is_concrete, leaves)) and not all(bool(np.isfinite(np.asarray(leaf)).all()) for leaf in leaves):
-        raise BlowUpError("The step leaves the finite numbers: lower the rate, or call `tune`.")
-    return to_numpy(result)

@@ -1,23 +1,25 @@
 """The multilayer perceptron of PDLT chapter 2, described once and never changed."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import ArgumentError, DomainError
-from .._precision import in_float64
 from .._validation import as_inputs, as_widths, is_concrete, per_layer
 from ..activations import Activation, as_activation
+from .layer import Layer
+from .network import Network
 
 _ROUNDING = 1e-10  # of a kernel, relative to its largest entry
 
 
-class MLP(eqx.Module):
+class MLP(Network):
     r"""A fully connected network with Gaussian parameters.
 
     $$z^{(1)}_{i} = b^{(1)}_i + \sum_j W^{(1)}_{ij} x_j,\qquad
@@ -41,7 +43,7 @@ class MLP(eqx.Module):
     lambda_b: Float[Array, " L"]
     lambda_W: Float[Array, " L"]
 
-    @in_float64
+    @entry()
     def __init__(
         self,
         activation: str | Activation | Callable[[Array], Array],
@@ -69,6 +71,12 @@ class MLP(eqx.Module):
         return self.widths[1:-1]
 
     @property
+    def layers(self) -> Layer:
+        r"""All layers, stacked: `net.layers[l - 1]` is layer $\ell$."""
+        inverse_widths = jnp.asarray([0.0] + [1.0 / n for n in self.hidden_widths])
+        return Layer(self.C_b, self.C_W, self.lambda_b, self.lambda_W, inverse_widths)
+
+    @property
     def parameters(self) -> int:
         r"""Number of parameters $P = \sum_\ell (n_\ell + n_\ell n_{\ell-1})$, PDLT (2.7)."""
         return sum(n + n * m for m, n in zip(self.widths, self.widths[1:], strict=False))
@@ -80,7 +88,7 @@ class MLP(eqx.Module):
 
     def first_kernel(self, x: Any) -> Float[Array, "N N"]:
         r"""$K^{(1)}_{\alpha\beta} = C_b^{(1)} + C_W^{(1)}\,x_\alpha\cdot x_\beta/n_0$, PDLT (4.8)."""
-        kernel = self.C_b[0] + self.C_W[0] * self.overlap(x)
+        kernel = self.layers[0].kernel(self.overlap(x))
         if is_concrete(kernel) and not bool((np.diagonal(np.asarray(kernel)) > 0).all()):
             raise DomainError(
                 "x",
@@ -111,12 +119,7 @@ class MLP(eqx.Module):
     def first_tangent_kernel(self, overlap: Float[Array, "*N"]) -> Float[Array, "*N"]:
         r"""$\Theta^{(1)}_{\alpha\beta} = \lambda_b^{(1)} + \lambda_W^{(1)}\,x_\alpha\cdot x_\beta/n_0$, PDLT (8.23), from the
         `overlap` of the inputs."""
-        return self.lambda_b[0] + self.lambda_W[0] * overlap
-
-    def replace(self, **changes: Any) -> "MLP":
-        """The same network with some of its arguments changed."""
-        current = {field.name: getattr(self, field.name) for field in fields(self)}
-        return MLP(**(current | changes))
+        return self.layers[0].own_tangent_kernel(overlap)
 
     def __repr__(self) -> str:
         def short(values: Array) -> str:
@@ -139,25 +142,3 @@ def as_mlp(net: Any, argument: str = "net") -> MLP:
 def _is_indefinite(matrices: Float[np.ndarray, "*batch N N"], scale: float) -> bool:
     """Whether some eigenvalue is negative beyond the rounding of numbers of this `scale`."""
     return float(np.linalg.eigvalsh(matrices).min()) < -_ROUNDING * scale * matrices.shape[-1]
-
-
-class LayerParameters(NamedTuple):
-    r"""What the maps from one layer to the next depend on: arrays over $\ell = 2..L$, so that code compiled for one network
-    serves all of its depth."""
-
-    C_b: Float[Array, " L-1"]
-    C_W: Float[Array, " L-1"]
-    inverse_width: Float[Array, " L-1"]
-    r"""$1/n_{\ell-1}$."""
-    lambda_b: Float[Array, " L-1"]
-    lambda_W: Float[Array, " L-1"]
-
-
-def layer_parameters(net: MLP) -> LayerParameters:
-    """The hyperparameters of all layers after the first."""
-    return LayerParameters(net.C_b[1:], net.C_W[1:], inverse_widths(net)[1:], net.lambda_b[1:], net.lambda_W[1:])
-
-
-def inverse_widths(net: MLP) -> Float[Array, " L"]:
-    r"""$1/n_{\ell-1}$ for $\ell = 1..L$, with 0 for the first layer, whose kernel does not fluctuate."""
-    return jnp.asarray([0.0] + [1.0 / n for n in net.hidden_widths])

@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Key
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import ArgumentError, DomainError
-from .._precision import in_float64
 from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import ShapedBlock, ShapedMLP, ShapedReLU, ShapedResNet
 from ..networks.shaped.shaped_relu_kernel import kernel_excess
@@ -37,8 +38,8 @@ class CorrelationPaths(NamedTuple):
 class Coefficients(NamedTuple):
     r"""$\kappa$ and $\gamma_b\chi^2$."""
 
-    value_noise: float
-    kernel_rate: float
+    value_noise: Float[Array, ""] | float
+    kernel_rate: Float[Array, ""] | float
 
     def drift(self, rho: Float[Array, "*s"]) -> Float[Array, "*s"]:
         r"""$\gamma_b\nu(\rho) - \tfrac\kappa2\rho(1-\rho^2)$."""
@@ -65,7 +66,7 @@ def correlation_coefficients(block: ShapedBlock) -> Coefficients:
     return Coefficients(float(block.value_noise), rate)
 
 
-@in_float64
+@entry()
 def correlation_sde(
     block: ShapedBlock, rho0: float, depth_to_width: float, paths: int = 4096, seed: int = 0, steps: int = 100
 ) -> CorrelationPaths:
@@ -88,7 +89,12 @@ def correlation_sde(
 
 @partial(jax.jit, static_argnames=("paths", "steps"))
 def _sample(
-    coefficients: Coefficients, rho0: Array, step: Array, key: Key[Array, ""], paths: int, steps: int
+    coefficients: Coefficients,
+    rho0: Float[Array, ""] | float,
+    step: Float[Array, ""] | float,
+    key: Key[Array, ""],
+    paths: int,
+    steps: int,
 ) -> Float[Array, "paths times"]:
     kappa, rate = coefficients
 

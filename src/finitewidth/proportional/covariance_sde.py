@@ -1,33 +1,37 @@
 r"""Paths of the covariance SDE $dV = b(V)\,dt + \Sigma(V)^{1/2}dB$, the limit of networks as deep as wide."""
 
 import math
-from functools import partial
+import os
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Float, Int
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import ArgumentError, DomainError
-from .._precision import in_float64
-from .._progress import ProgressBar
 from .._validation import as_count, as_number, as_seed
-from ..networks.shaped import CovarianceLaw, PathStatus, ShapedBlock
-from ..networks.shaped.law import saved_intervals
+from ..networks.shaped import ShapedBlock
 from ..networks.shaped.tokens import as_token_covariance
+from ..results import CovarianceLaw
+from ..results.covariance_law import law_of_paths
+from ..runs.lanes import lane_size
+from ..runs.run import run
+from ..runs.saved import saved_intervals
+from ..runs.store import empty_store, put
+from ..runs.walker import Paths, walk
 from .integrators import as_scheme
-from .scheme import Scheme
-from .walker import Walker, guarded_step, observed, start_walker
+from .scheme import Integration
 
-_CHUNK_BYTES = 2**26
+_MEMORY = 2**26  # bytes of paths that are integrated side by side
 _LONGEST_DEFAULT_STEP = 0.01
 _DEFAULT_RATE = 0.1
 _NEARBY = 1e-3
 
 
-@in_float64
+@entry()
 def covariance_sde(
     block: ShapedBlock,
     V0: Any,
@@ -39,6 +43,7 @@ def covariance_sde(
     method: str = "exponential",
     radius: float = 1e6,
     progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> CovarianceLaw:
     r"""Sample the law of the covariance of `block`'s tokens at every depth up to `depth_to_width` times the width.
 
@@ -55,6 +60,7 @@ def covariance_sde(
     - `radius`: the process is stopped when the Frobenius norm of $V$ reaches it (Shaped Transformer Def. 4.1), and frozen
       there: the limit of attention can explode in finite time, though no network does.
     - `progress`: a progress bar on standard error; by default for long runs in a terminal.
+    - `checkpoint`: a file to which the run is written as it goes, and from which a killed run resumes.
 
     Paths that are stopped are kept, with their status and time.
     """
@@ -67,27 +73,29 @@ def covariance_sde(
     step = begin.time / steps
     scheme.check(block, len(begin.V0), step)
 
-    chunk = min(paths, max(1, _CHUNK_BYTES // (8 * begin.V0.size * (saved + 16))))
-    key = jax.random.key(seed)
-    pieces = []
-    with ProgressBar(paths, progress, things="paths") as bar:
-        for start in range(0, paths, chunk):
-            indices = start + jnp.arange(chunk)
-            run = _run(scheme, block, begin.factor, step, begin.radius, key, indices, steps // saved, saved)
-            pieces.append([np.asarray(piece)[: paths - start] for piece in run])
-            bar.advance_to(min(start + chunk, paths))
-    V, status, stopped_at = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
-    return CovarianceLaw(
-        block=block,
-        times=np.linspace(0.0, begin.time, saved + 1),
-        V=V,
-        stopping_times=np.where(status == PathStatus.RUNNING, np.inf, stopped_at * step),
-        status=status,
-        depth_to_width=begin.time,
-        seed=seed,
-        method=method,
-        steps=steps,
+    numbers = begin.V0.size * (saved + 16)
+    lane, key = lane_size(numbers, paths, _MEMORY), jax.random.key(seed)
+    process = Integration(scheme, block, jnp.asarray(begin.factor), jnp.asarray(step))
+    saved_steps = np.arange(saved + 1) * (steps // saved)
+
+    def lane_from(first: Int[Array, ""] | int) -> Paths:
+        return walk(process, key, first, jnp.asarray(saved_steps), begin.radius, lane)
+
+    found = run(
+        lambda store, first: put(store, first, lane_from(first)),
+        empty_store(jax.eval_shape(lane_from, 0), paths),
+        total=paths,
+        lane=lane,
+        problem=(block, begin.V0, begin.time, begin.radius, paths, seed, method, saved_steps),
+        chunk_size=lane,
+        checkpoint=checkpoint,
+        progress=progress,
+        things="paths",
     )
+    return law_of_paths(
+        block, found.V, found.status, found.stopped_at, saved_steps, step,
+        depth_to_width=begin.time, seed=seed, method=method, steps=steps,
+    )  # fmt: skip
 
 
 class StartingPoint(NamedTuple):
@@ -136,34 +144,3 @@ def default_steps(block: ShapedBlock, V0: Float[np.ndarray, "m m"], time: float)
         rate += float(jnp.linalg.norm(here) + jnp.linalg.norm(high - low) / _NEARBY) / norm
     shortest = min(_LONGEST_DEFAULT_STEP, _DEFAULT_RATE / rate) if rate > 0 else _LONGEST_DEFAULT_STEP
     return max(1, math.ceil(time / min(shortest, float(block.largest_step)) - 1e-9))
-
-
-@partial(jax.jit, static_argnames=("scheme", "saved"))
-def _run(
-    scheme: Scheme,
-    block: ShapedBlock,
-    factor: Float[Array, "m r"],
-    step: Array,
-    radius: Array,
-    key: Key[Array, ""],
-    indices: Int[Array, " paths"],
-    steps_between: Int[Array, ""],
-    saved: int,
-) -> tuple[Float[Array, "paths times m m"], Int[Array, " paths"], Int[Array, " paths"]]:
-    def path(index: Array) -> tuple[Array, Array, Array]:
-        own = jax.random.fold_in(key, index)
-
-        def one_step(number: Array, walker: Walker) -> Walker:
-            drawn = scheme.draw(block, jax.random.fold_in(own, number), walker.state, step)
-            return guarded_step(scheme, block, walker, drawn, step, radius, number)
-
-        def interval(walker: Walker, number: Array) -> tuple[Walker, Array]:
-            # The number of steps is an ordinary value: one compiled program serves every step size.
-            walker = lax.fori_loop(number * steps_between, (number + 1) * steps_between, one_step, walker)
-            return walker, observed(scheme, block, walker, step, radius)
-
-        first = start_walker(scheme, block, factor, step)
-        walker, V = lax.scan(interval, first, jnp.arange(saved))
-        return jnp.concatenate([first.state.V[None], V]), walker.status, walker.stopped_at
-
-    return jax.vmap(path)(indices)

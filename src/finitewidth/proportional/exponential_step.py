@@ -8,48 +8,53 @@ Strang-split: half a step of $\dot V = P(V)$ before, half after. Nothing is inve
 so that singular covariances are no exception. For linear networks the determinant has its exact law at every step.
 """
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Key
 
+from .._arrays import Array
 from .._errors import DomainError
 from ..gaussian.root import covariance_root
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square, symmetric_normal
 from .matrix_exponential import matrix_exponential, product
-from .scheme import State, gram
+from .scheme import Scheme, State, gram
 
 _MOST_GROWTH = float(np.finfo(float).eps) ** -0.5
 _MOST_MIXING = 5.0  # steps that resolve a path have exponents below one
 
 
-class ExponentialStep:
+class ExponentialStep(Scheme):
     """The default: positive at every step; of weak order one, and exact in the determinant of linear networks."""
 
-    stays_positive = True
+    stays_positive: ClassVar[bool] = True
 
     def check(self, block: ShapedBlock, tokens: int, step: float) -> None:
         """The kernel map must not take away more than there is."""
         check_kernel_map(block, step)
 
-    def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Array) -> State:
+    def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Float[Array, ""]) -> State:
         """Half a step of the kernel drift, if there is one."""
         V = gram(factor)
         return State(V, _drifted_factor(block, V, factor, step / 2))
 
-    def draw(self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Array) -> Float[Array, "1+mixings r r"]:
+    def draw(
+        self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Float[Array, ""]
+    ) -> Float[Array, "1+{block.mixings} r r"]:
         """One Gaussian matrix for the values, one for each mixing."""
         rank = state.factor.shape[1]
         return jax.random.normal(key, (1 + block.mixings, rank, rank), state.factor.dtype)
 
-    def advance(self, block: ShapedBlock, state: State, drawn: Array, step: Array) -> State:
+    def advance(self, block: ShapedBlock, state: State, drawn: Array, step: Float[Array, ""]) -> State:
         """Noise and generator, then both halves of the kernel drift that meet at the next depth."""
         factor = _noise_step(block, state.factor, drawn, step)
         V = gram(factor)
         return State(V, _drifted_factor(block, V, factor, step))
 
-    def observed(self, block: ShapedBlock, state: State, step: Array) -> Square:
+    def observed(self, block: ShapedBlock, state: State, step: Float[Array, ""]) -> Square:
         """After the first half of the kernel drift."""
         drifted = _kernel_drift(block, state.V, step / 2)
         return state.V if drifted is None else drifted
@@ -62,7 +67,9 @@ def check_kernel_map(block: ShapedBlock, step: float) -> None:
         raise DomainError("steps", f"steps of {step:.3g} in depth time, too large to keep V positive", limit)
 
 
-def _noise_step(block: ShapedBlock, factor: Float[Array, "m r"], drawn: Array, step: Array) -> Float[Array, "m r"]:
+def _noise_step(
+    block: ShapedBlock, factor: Float[Array, "m r"], drawn: Array, step: Float[Array, ""]
+) -> Float[Array, "m r"]:
     kappa = block.value_noise * step
     moved = product(factor, matrix_exponential(_geodesic(symmetric_normal(drawn[0]), kappa) / 2))
     C, A = block.generator(gram(factor)), block.mixing(drawn[1:], factor)
@@ -97,12 +104,14 @@ def _geodesic(N: Float[Array, "r r"], kappa: Array) -> Float[Array, "r r"]:
     return jnp.sqrt(kappa) * (mean + spread * (N - mean)) - kappa / 2 * (rank + 1) * identity
 
 
-def _drifted_factor(block: ShapedBlock, V: Square, factor: Float[Array, "m r"], step: Array) -> Float[Array, "m r"]:
+def _drifted_factor(
+    block: ShapedBlock, V: Square, factor: Float[Array, "m r"], step: Float[Array, ""]
+) -> Float[Array, "m r"]:
     drifted = _kernel_drift(block, V, step)
     return factor if drifted is None else covariance_root(drifted)
 
 
-def _kernel_drift(block: ShapedBlock, V: Square, step: Array) -> Square | None:
+def _kernel_drift(block: ShapedBlock, V: Square, step: Float[Array, ""]) -> Square | None:
     r"""$\dot V = P(V)$ by Heun's method in the form $\tfrac12V + \tfrac12M(M(V))$, $M(V) = V + P(V)\Delta$: a mixture of
     positive matrices is positive."""
     first = block.positive_drift(V)

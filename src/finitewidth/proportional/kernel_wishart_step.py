@@ -6,22 +6,25 @@ $$\widetilde V = V + b(V)\Delta,\qquad V' = \widetilde L\,W\widetilde L^{\mathsf
 Mean and covariance of the step are exact, and it stays positive; $\nu$ need not be an integer but must exceed $m - 1$.
 """
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Key
 
+from .._arrays import Array
 from .._errors import ArgumentError, DomainError
 from ..gaussian.root import covariance_root
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square
 from .exponential_step import check_kernel_map
-from .scheme import State, gram
+from .scheme import Scheme, State, gram
 
 
-class KernelWishartStep:
+class KernelWishartStep(Scheme):
     """Positive, of weak order one; for blocks whose drift is a kernel map and whose noise is that of values."""
 
-    stays_positive = True
+    stays_positive: ClassVar[bool] = True
 
     def check(self, block: ShapedBlock, tokens: int, step: float) -> None:
         """No attention, no drift beside the kernel's, and at least `tokens` degrees of freedom."""
@@ -33,11 +36,13 @@ class KernelWishartStep:
             limit = f"steps below {1 / (noise * (tokens - 1)):.3g}: more `steps`"
             raise DomainError("steps", f"steps of {step:.3g} in depth time, too large for a Wishart matrix", limit)
 
-    def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Array) -> State:
+    def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Float[Array, ""]) -> State:
         """The covariance and the root of its kernel map."""
         return _mapped(block, gram(factor), step)
 
-    def draw(self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Array) -> Float[Array, "m m"]:
+    def draw(
+        self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Float[Array, ""]
+    ) -> Float[Array, "m m"]:
         r"""Bartlett's factor of $\mathcal W_m(\nu, I)/\nu$: normals below the diagonal, roots of $\chi^2_{\nu-i+1}$ on it."""
         m = len(state.V)
         noise = jnp.asarray(block.value_noise * step)
@@ -49,14 +54,14 @@ class KernelWishartStep:
         factor = (normals + jnp.diag(jnp.sqrt(chi_squared))) / jnp.sqrt(degrees)
         return jnp.where(silent, jnp.eye(m, dtype=factor.dtype), factor)
 
-    def advance(self, block: ShapedBlock, state: State, drawn: Float[Array, "m m"], step: Array) -> State:
+    def advance(self, block: ShapedBlock, state: State, drawn: Float[Array, "m m"], step: Float[Array, ""]) -> State:
         """The Wishart matrix in the frame of the mapped kernel."""
         return _mapped(block, gram(state.factor @ drawn), step)
 
-    def observed(self, block: ShapedBlock, state: State, step: Array) -> Square:
+    def observed(self, block: ShapedBlock, state: State, step: Float[Array, ""]) -> Square:
         """The covariance itself."""
         return state.V
 
 
-def _mapped(block: ShapedBlock, V: Array, step: Array) -> State:
+def _mapped(block: ShapedBlock, V: Array, step: Float[Array, ""]) -> State:
     return State(V, covariance_root(V + step * block.drift_inside(V)))

@@ -8,11 +8,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy import special
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import DomainError
-from .._precision import in_float64
 from .._validation import as_count, as_covariance, as_number
 
 
@@ -68,7 +69,7 @@ def _degrees_of_freedom(tokens: int, width: int) -> Float[np.ndarray, " m"]:
     return n - np.arange(m, dtype=float)
 
 
-@in_float64
+@entry()
 def second_moments(V0: Any, depth_to_width: float) -> Float[Array, "m m m m"]:
     r"""$E[V_T^{\alpha\beta}V_T^{\gamma\delta}] = \bar x\,e^{2T} + (x_1 - \bar x)\,e^{-T}$, where $x_1 =
     V_0^{\alpha\beta}V_0^{\gamma\delta}$ and $\bar x$ is its mean over the three pairings of the indices."""

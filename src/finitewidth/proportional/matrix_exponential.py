@@ -8,7 +8,9 @@ import math
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from .._arrays import Array
 
 _SMALL = 0.125  # below this norm the polynomial is exact to 2e-14
 _MOST_SQUARINGS = 30

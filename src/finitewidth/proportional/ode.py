@@ -4,12 +4,14 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from .._arrays import Array
 
 
 def runge_kutta(
     rate: Callable[[Array], Array], start: Float[Array, "*s"], time: Array | float, steps: int
-) -> Float[Array, "steps+1 *s"]:
+) -> Float[Array, "{steps}+1 *s"]:
     r"""$\dot y = f(y)$ from `start` to `time` in equal steps of the classical method of order four; all of them, the start
     included."""
     h = time / steps

@@ -12,8 +12,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from .._entry import entry
 from .._errors import ArgumentError, DomainError
-from .._precision import in_float64
 from .._validation import as_count, as_covariance, as_number
 from ..networks.shaped import ShapedActivation, ShapedReLU
 from .ode import runge_kutta
@@ -41,8 +41,10 @@ def scaling_regime(exponent: float, depth_exponent: float = 1.0) -> Regime:
     return Regime.SDE if 2 * p == 1 else Regime.ODE if 2 * p < 1 else Regime.LINEAR
 
 
-@in_float64
-def drift_ode(activation: ShapedActivation, V0: Any, time: float, steps: int = 200) -> Float[np.ndarray, "steps+1 m m"]:
+@entry()
+def drift_ode(
+    activation: ShapedActivation, V0: Any, time: float, steps: int = 200
+) -> Float[np.ndarray, "{steps}+1 m m"]:
     r"""$\dot V = b(V)$, the limit for $p < 1/2$ at depth $Tn^{2p}$ (lecture 17), at equal steps of time from 0 to `time`."""
     if not isinstance(activation, ShapedActivation):
         raise ArgumentError("activation", repr(activation), "a shaped activation")

@@ -13,26 +13,27 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import DomainError
-from .._precision import in_float64
 from .._validation import as_count, as_covariance, as_number
 from ..activations import Activation, as_activation
 from ..gaussian.accuracy import gram_rule
 from ..gaussian.pairs import PairRule, square_average
-from ..networks.kernel_map import kernel_map
+from ..kernels.kernel_map import gram
 from .ode import runge_kutta
 
 
-@in_float64
+@entry()
 def residual_ode(
     activation: str | Activation | Callable[[Array], Array],
     V0: Any,
     time: float = 1.0,
     steps: int = 100,
     normalised: bool = True,
-) -> Float[np.ndarray, "steps+1 m m"]:
+) -> Float[np.ndarray, "{steps}+1 m m"]:
     r"""The covariance at equal steps of $s$ from 0 to `time` (1 is the output).
 
     - `normalised`: branches are multiplied by $\sqrt c$, $c = 1/E[\varphi(w)^2]$, and the shortcut by
@@ -52,9 +53,15 @@ def residual_ode(
 
 @partial(jax.jit, static_argnames=("activation", "rule", "steps"))
 def _solve(
-    activation: Activation, rule: PairRule, start: Array, strength: Array, loss: float, time: float, steps: int
-) -> Float[Array, "steps+1 m m"]:
+    activation: Activation,
+    rule: PairRule,
+    start: Float[Array, "m m"],
+    strength: Float[Array, ""],
+    loss: Float[Array, ""] | float,
+    time: Float[Array, ""] | float,
+    steps: int,
+) -> Float[Array, "{steps}+1 m m"]:
     def rate(V: Array) -> Array:
-        return kernel_map(activation, V, jnp.zeros(()), strength, rule) - loss * V
+        return strength * gram(activation, V, rule) - loss * V
 
     return runge_kutta(rate, start, time, steps)

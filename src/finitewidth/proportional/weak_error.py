@@ -16,18 +16,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Float, Int, Key
 
+from .._arrays import Array
+from .._entry import entry
 from .._errors import ArgumentError
-from .._precision import in_float64
 from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.shaped_relu_kernel import correlation_and_scale
+from ..runs.walker import Walker, guarded, shown, start_walker
 from .covariance_sde import default_steps, starting_point
 from .integrators import as_scheme
 from .kernel_wishart_step import KernelWishartStep
-from .scheme import Scheme
-from .walker import Walker, guarded_step, observed, start_walker
+from .scheme import Integration
 
 Statistic = Callable[[Float[Array, "m m"]], Float[Array, " k"]]
 
@@ -81,7 +82,7 @@ class StepAdvice(eqx.Module):
         return max(self.fewest_steps, math.ceil(self.steps * float(certain.max()) / self.tolerance))
 
 
-@in_float64
+@entry()
 def step_advice(
     block: ShapedBlock,
     V0: Any,
@@ -114,9 +115,11 @@ def step_advice(
         raise ArgumentError("statistic", repr(statistic), "a function of one covariance, or `None`")
     statistic = statistic or NormsAndCorrelations(float(np.trace(start.V0)) / len(start.V0) or 1.0)
     key = jax.random.key(as_seed(seed))
-    pairs = np.asarray(
-        _pairs_of_paths(scheme, statistic, block, start.factor, step, start.radius, key, steps // 2, paths)
+    fine, coarse = (
+        Integration(scheme, block, jnp.asarray(start.factor), jnp.asarray(size)) for size in (step, 2 * step)
     )
+    sphere, coarse_steps = jnp.asarray(start.radius), jnp.asarray(steps // 2)
+    pairs = np.asarray(_pairs_of_paths(fine, coarse, statistic, sphere, key, coarse_steps, paths))
     difference = pairs[:, 0] - pairs[:, 1]
     root = math.sqrt(paths)
     return StepAdvice(
@@ -130,14 +133,12 @@ def step_advice(
     )
 
 
-@partial(jax.jit, static_argnames=("scheme", "statistic", "paths"))
+@partial(jax.jit, static_argnames=("statistic", "paths"))
 def _pairs_of_paths(
-    scheme: Scheme,
+    fine: Integration,
+    coarse: Integration,
     statistic: Statistic,
-    block: ShapedBlock,
-    factor: Float[Array, "m r"],
-    step: Array,
-    radius: Array,
+    radius: Float[Array, ""],
     key: Key[Array, ""],
     coarse_steps: Int[Array, ""],
     paths: int,
@@ -146,18 +147,16 @@ def _pairs_of_paths(
         own = jax.random.fold_in(key, index)
 
         def advance(number: Array, walkers: tuple[Walker, Walker]) -> tuple[Walker, Walker]:
-            fine, coarse = walkers
+            one, other = walkers
             drawn = []
-            for half in (0, 1):
-                noise = jax.random.fold_in(own, 2 * number + half)
-                drawn.append(scheme.draw(block, noise, fine.state, step))
-                fine = guarded_step(scheme, block, fine, drawn[-1], step, radius, 2 * number + half)
+            for half in (2 * number - 1, 2 * number):
+                drawn.append(fine.draw(own, half, one.state))
+                one = guarded(fine, one, fine.advance(one.state, drawn[-1]), radius, half)
             together = (drawn[0] + drawn[1]) / jnp.sqrt(2.0)
-            return fine, guarded_step(scheme, block, coarse, together, 2 * step, radius, number)
+            return one, guarded(coarse, other, coarse.advance(other.state, together), radius, number)
 
-        first = start_walker(scheme, block, factor, step), start_walker(scheme, block, factor, 2 * step)
-        fine, coarse = lax.fori_loop(0, coarse_steps, advance, first)
-        ends = (observed(scheme, block, fine, step, radius), observed(scheme, block, coarse, 2 * step, radius))
-        return jnp.stack([statistic(V) for V in ends])
+        start = start_walker(fine, own), start_walker(coarse, own)
+        ends = zip((fine, coarse), lax.fori_loop(1, coarse_steps + 1, advance, start), strict=True)
+        return jnp.stack([statistic(shown(process, walker, radius)) for process, walker in ends])
 
     return jax.vmap(pair)(jnp.arange(paths))

@@ -10,19 +10,29 @@ from functools import partial
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jax.random import fold_in
+from jaxtyping import Float, Int, Key
 
+from ..._arrays import Array
 from ...gaussian.root import covariance_root
+from ...networks.shaped.sublayers import (
+    AttentionBranch,
+    FeedForwardBranch,
+    FullyConnected,
+    Residual,
+    Sublayer,
+    is_linear,
+)
+from ...runs.walker import Process
 from ..neurons import gram_of_neurons, rows_per_block
 from .columns import column_groups, has_ones, split_columns
 from .draws import Wisharts, draw
 from .residual_mix import gram, residual_mix
-from .sublayers import AttentionBranch, FeedForwardBranch, FullyConnected, Residual, Sublayer, is_linear
 
 Grams = Float[Array, "groups M M"]
 
 
-class ChainNetwork(eqx.Module):
+class ChainNetwork(Process):
     """A network as a Markov chain of the Gram matrices of its groups of columns."""
 
     layers: tuple[Sublayer, ...]
@@ -34,21 +44,21 @@ class ChainNetwork(eqx.Module):
         groups = column_groups(self.layers)
         if isinstance(self.layers[0], FullyConnected):
             return jnp.broadcast_to(gram(self.root) / groups, (groups, len(self.root), len(self.root)))
-        return split_columns(key, self.root[:, : self.width], self.width, groups, has_ones(self.layers))
+        return split_columns(fold_in(key, 0), self.root[:, : self.width], self.width, groups, has_ones(self.layers))
 
-    def step(self, key: Key[Array, ""], grams: Grams) -> Grams:
+    def step(self, key: Key[Array, ""], number: Int[Array, ""], state: Grams) -> Grams:
         """All layers of the block once."""
-        for layer, own in zip(self.layers, jax.random.split(key, len(self.layers)), strict=True):
+        for layer, own in zip(self.layers, jax.random.split(fold_in(key, number), len(self.layers)), strict=True):
             if isinstance(layer, FullyConnected):
-                grams = _fully_connected(layer, own, grams, self.width)
+                state = _fully_connected(layer, own, state, self.width)
             else:
-                grams = _residual(layer, own, grams, self.width)
-        return grams
+                state = _residual(layer, own, state, self.width)
+        return state
 
-    def covariance(self, grams: Grams) -> Float[Array, "m m"]:
+    def covariance(self, state: Grams) -> Float[Array, "m m"]:
         """$V$, the sum over groups without the row of ones."""
         m = len(self.root)
-        return jnp.sum(grams, axis=0)[:m, :m]
+        return jnp.sum(state, axis=0)[:m, :m]
 
     def numbers(self) -> int:
         """How many numbers one network keeps in memory at a time, roughly."""
@@ -123,7 +133,7 @@ def _normalised(root: Float[Array, "M r"], m: int) -> Float[Array, "m r"]:
     return jnp.where(deviation > 0, centred / jnp.where(deviation > 0, deviation, 1), 0)
 
 
-def _normalise(grams: Float[Array, "groups m+1 m+1"]) -> Float[Array, "groups m+1 m+1"]:
+def _normalise(grams: Grams) -> Grams:
     r"""Gram matrices of ${\rm LN}(X)$ and the vector of ones: each token minus its mean, over its deviation."""
     total = jnp.sum(grams, axis=0)
     mean = total[:-1, -1]

@@ -10,8 +10,9 @@ import numpy as np
 from jax import lax
 from jax.random import fold_in
 from jax.typing import DTypeLike
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Float, Int, Key
 
+from ..._arrays import Array
 from ..normals import standard_normals
 
 

@@ -12,11 +12,12 @@ import math
 
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Key
 
+from ..._arrays import Array
+from ...networks.shaped.sublayers import AttentionBranch, Residual, Sublayer
 from .draws import Wisharts, draw
 from .residual_mix import gram
-from .sublayers import AttentionBranch, Residual, Sublayer
 
 
 def column_groups(layers: tuple[Sublayer, ...]) -> int:

@@ -4,15 +4,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.random import fold_in
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Int, Key
 
+from ..._arrays import Array
+from ...networks.shaped.sublayers import AttentionBranch, FeedForwardBranch, FullyConnected, Residual, Sublayer
+from ...runs.walker import Process
 from ..normals import standard_normals
-from .sublayers import AttentionBranch, FeedForwardBranch, FullyConnected, Residual, Sublayer
 
 Tokens = Float[Array, "m n"]
 
 
-class DenseNetwork(eqx.Module):
+class DenseNetwork(Process):
     """A network as it is."""
 
     layers: tuple[Sublayer, ...]
@@ -22,18 +24,19 @@ class DenseNetwork(eqx.Module):
     def start(self, key: Key[Array, ""]) -> Tokens:
         r"""$X_0 = \sqrt n\,L_0O$ with $O$ a uniformly random frame of orthonormal rows."""
         root = self.root[:, : self.width]
-        frame, triangle = jnp.linalg.qr(standard_normals(key, (self.width, root.shape[1]), root.dtype))
+        frame, triangle = jnp.linalg.qr(standard_normals(fold_in(key, 0), (self.width, root.shape[1]), root.dtype))
         return self.width**0.5 * (root * jnp.sign(jnp.diagonal(triangle))) @ frame.T
 
-    def step(self, key: Key[Array, ""], X: Tokens) -> Tokens:
+    def step(self, key: Key[Array, ""], number: Int[Array, ""], state: Tokens) -> Tokens:
         """All layers of the block once, with fresh matrices."""
-        for layer, own in zip(self.layers, jax.random.split(key, len(self.layers)), strict=True):
-            X = _fully_connected(layer, own, X) if isinstance(layer, FullyConnected) else _residual(layer, own, X)
-        return X
+        for layer, own in zip(self.layers, jax.random.split(fold_in(key, number), len(self.layers)), strict=True):
+            full = isinstance(layer, FullyConnected)
+            state = _fully_connected(layer, own, state) if full else _residual(layer, own, state)
+        return state
 
-    def covariance(self, X: Tokens) -> Float[Array, "m m"]:
+    def covariance(self, state: Tokens) -> Float[Array, "m m"]:
         r"""$V = XX^{\mathsf T}/n$."""
-        return X @ X.T / self.width
+        return state @ state.T / self.width
 
     def numbers(self) -> int:
         """How many numbers one network keeps in memory at a time, roughly."""

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Key
 
+from ..._arrays import Array
 from ..normals import standard_normals
 from .chi_squares import chi_squares
 
@@ -29,7 +30,7 @@ class Wisharts(NamedTuple):
 
 def draw(
     key: Key[Array, ""], gaussians: Sequence[tuple[int, ...]], wisharts: Sequence[Wisharts], dtype: DTypeLike
-) -> tuple[list[Float[Array, "..."]], list[Float[Array, "count size rank"]]]:
+) -> tuple[Sequence[Float[Array, "..."]], Sequence[Float[Array, "_ _ _"]]]:
     r"""Standard normal arrays of the given shapes, and factors $B$ of Wishart matrices, $BB^{\mathsf T} \sim \mathcal W(\nu, I)$.
 
     Bartlett: the triangular factor of a Gaussian matrix with $\nu$ columns has normals below the diagonal and

@@ -13,8 +13,9 @@ than tokens the root has as many columns as $X$, otherwise as many as tokens.
 """
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Key
 
+from ..._arrays import Array
 from .draws import Wisharts, draw
 
 

@@ -3,6 +3,5 @@
 from .diagnostics import entropy_at_initialisation as entropy_at_initialisation, gradient_norms as gradient_norms
 from .model import LanguageModel as LanguageModel, Shaping as Shaping
 from .schedules import recover as recover
-from .settings import TransformerSettings as TransformerSettings
 from .text import Text as Text, python_manual as python_manual
 from .training import Training as Training, train as train

@@ -3,8 +3,9 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
+from ..._arrays import Array
 from ..._errors import DomainError
 from ..._validation import as_count, as_covariance, as_number
 from .model import LanguageModel, check_tokens
@@ -18,7 +19,7 @@ def _gradient(model: LanguageModel, tokens: Int[Array, "B m"]) -> LanguageModel:
 
 def gradient_norms(model: LanguageModel, tokens: Int[Array, "B m"]) -> dict[str, Float[np.ndarray, " depth"]]:
     """The Frobenius norm of the loss's gradient in each layer's values, queries and keys (Shaped Transformer Fig. 2)."""
-    check_tokens(tokens, model.settings, dimensions=2, longest=model.settings.length + 1)
+    check_tokens(tokens, model.vocabulary, dimensions=2, longest=model.length + 1)
     gradient = _gradient(model, jnp.asarray(tokens)).blocks
     matrices = {"value": gradient.value, "query": gradient.query, "key": gradient.key}
     return {name: np.asarray(jnp.linalg.norm(matrix, axis=(1, 2))) for name, matrix in matrices.items()}

@@ -6,38 +6,42 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Float, Int, Key
 
+from ..._arrays import Array
 from ..._errors import ArgumentError, DomainError, ShapeError
-from ..._validation import is_concrete
-from .settings import TransformerSettings
+from ..._validation import as_count, is_concrete
+from ...networks.shaped import BlockNetwork
+from ...networks.shaped.sublayers import mixing_matrix, visible_softmax
+from .layers import Layers, layers_of
 
 
 class Shaping(eqx.Module):
     r"""How far attention and activation are shaped, layer by layer (Shaped Transformer Eq. 33):
     $A = \gamma_1I + {\rm softmax}(Y/\tau) - \gamma_2\tfrac1m\mathbf 1\mathbf 1^{\mathsf T}$ and a slope $s_-$ for negative
-    preactivations. With all of them zero a plain Transformer without normalisation layers remains."""
+    preactivations. With all of them zero a plain Transformer remains."""
 
-    identity: Float[Array, " depth"]
-    centring: Float[Array, " depth"]
-    negative_slope: Float[Array, " depth"]
+    identity: Float[Array, " depth"] | Float[Array, ""]
+    centring: Float[Array, " depth"] | Float[Array, ""]
+    negative_slope: Float[Array, " depth"] | Float[Array, ""]
 
     @classmethod
-    def full(cls, settings: TransformerSettings) -> "Shaping":
-        r"""At the start: $\gamma_1 = \gamma_2 = 1$ and $s_- = 1 - n^{-1/2}$ (Shaped Transformer App. D)."""
-        ones = jnp.ones(settings.depth)
-        return cls(ones, ones, ones * (1 - settings.width**-0.5))
+    def initial(cls, layers: Layers, depth: int) -> "Shaping":
+        r"""At the start: $\gamma_1 = \gamma_2 = 1$ and $s_- = 1 - n^{-1/2}$ in a shaped Transformer (Shaped Transformer App. D),
+        all of them zero in one with layer normalisation."""
+        ones, branch = jnp.ones(depth), layers.attention
+        return cls(ones * branch.identity, ones * branch.centring, ones * layers.negative_slope)
 
     def scaled(self, share: Float[Array, ""] | float) -> "Shaping":
         """All of them times `share`."""
         return jax.tree.map(lambda value: share * value, self)
 
 
-class Block(eqx.Module):
-    """One attention layer and one feedforward layer; all blocks of a model are stacked along a leading axis."""
+class Weights(eqx.Module):
+    """What one block learns, an attention and a feedforward layer; those of a model's blocks are stacked along a leading axis."""
 
-    query: Float[Array, "*depth n n"]
-    key: Float[Array, "*depth n n"]
+    query: Float[Array, "*depth n keys"]
+    key: Float[Array, "*depth n keys"]
     value: Float[Array, "*depth n n"]
     into: Float[Array, "*depth n hidden"]
     out_of: Float[Array, "*depth hidden n"]
@@ -46,42 +50,59 @@ class Block(eqx.Module):
 
 
 class LanguageModel(eqx.Module):
-    """Logits of every token's successor. Calling it costs O(depth) at run time and one block to compile."""
+    """Logits of every token's successor. Calling it costs O(depth) at run time and one block to compile.
 
-    settings: TransformerSettings = eqx.field(static=True)
+    **Arguments:**
+
+    - `net`: a block of one attention and one feedforward layer at a width and a depth, such as
+      `ShapedTransformer(ShapedAttention(0.2, mask="causal"), ShapedResNet(0.2, hidden_ratio=4)).at(64, 6)` or
+      `LayerNormTransformer("pre", mask="causal").at(64, 6)`.
+    - `vocabulary`: how many different tokens there are.
+    - `length`: how many tokens a sequence may have.
+    - `key`: decides the weights.
+    """
+
+    net: BlockNetwork = eqx.field(static=True)
+    vocabulary: int = eqx.field(static=True)
+    length: int = eqx.field(static=True)
     embedding: Float[Array, "vocabulary n"]
     positions: Float[Array, "length n"]
-    blocks: Block
+    blocks: Weights
     shaping: Shaping
     unembedding: Float[Array, "n vocabulary"]
 
-    def __init__(self, settings: TransformerSettings, key: Key[Array, ""]):
-        r"""Gaussian weights of variance one over fan-in. Queries and keys of a shaped model have variance $n^{-3/2}/\tau_0$:
-        with the usual temperature $\sqrt{n_k}$ that is $\tau = \tau_0\sqrt{n\,n_k}$ (Shaped Transformer App. D)."""
-        self.settings = settings
-        n, d, hidden = settings.width, settings.depth, settings.hidden_ratio * settings.width
-        keys = iter(jax.random.split(key, 8))
+    def __init__(self, net: BlockNetwork, vocabulary: int, length: int, key: Key[Array, ""]):
+        r"""Gaussian weights of variance one over fan-in. Queries and keys have variance $\sqrt{n_k}/(n\tau)$, so that with the usual
+        temperature $\sqrt{n_k}$ logits are those of the block at its temperature $\tau$: $n^{-3/2}/\tau_0$ in a shaped model
+        (Shaped Transformer App. D)."""
+        if not isinstance(net, BlockNetwork):
+            raise ArgumentError(
+                "net", type(net).__name__, "a Transformer at a width and a depth, `block.at(width, depth)`"
+            )
+        self.net = net
+        self.vocabulary, self.length = as_count(vocabulary, "vocabulary"), as_count(length, "length")
+        layers = layers_of(net, self.length)
+        n, d, attention = net.width, net.depth, layers.attention
+        keys, hidden = attention.heads * attention.key_width, layers.feedforward.units
+        logits_variance = math.sqrt(attention.key_width) / (n * attention.temperature)
+        each = iter(jax.random.split(key, 8))
 
-        def normal(shape: tuple[int, ...], variance: float) -> Array:
-            return math.sqrt(variance) * jax.random.normal(next(keys), shape)
+        def normal(shape: tuple[int, ...], variance: Float[Array, ""] | float) -> Array:
+            return jnp.sqrt(variance) * jax.random.normal(next(each), shape)
 
-        shaped = settings.kind == "shaped"
-        logits_variance = n**-1.5 / settings.tau0 if shaped else 1 / n
-        gamma = settings.gamma if shaped else 1.0
-        skip = math.sqrt(1 - gamma**2) if shaped else 1.0
-        self.embedding = normal((settings.vocabulary, n), 0.5)
-        self.positions = normal((settings.length, n), 0.5)
-        self.blocks = Block(
-            query=normal((d, n, n), logits_variance),
-            key=normal((d, n, n), logits_variance),
+        self.embedding = normal((self.vocabulary, n), 0.5)
+        self.positions = normal((self.length, n), 0.5)
+        self.blocks = Weights(
+            query=normal((d, n, keys), logits_variance),
+            key=normal((d, n, keys), logits_variance),
             value=normal((d, n, n), 1 / n),
             into=normal((d, n, hidden), 1 / n),
             out_of=normal((d, hidden, n), 1 / hidden),
-            skip=jnp.full((d, 2), skip),
-            branch=jnp.full((d, 2), gamma),
+            skip=jnp.tile(jnp.stack([layer.skip for layer in layers.residuals]), (d, 1)),
+            branch=jnp.tile(jnp.stack([layer.weight for layer in layers.residuals]), (d, 1)),
         )
-        self.shaping = Shaping.full(settings)
-        self.unembedding = normal((n, settings.vocabulary), 1 / n)
+        self.shaping = Shaping.initial(layers, d)
+        self.unembedding = normal((n, self.vocabulary), 1 / n)
 
     def __call__(self, tokens: Int[Array, " m"]) -> Float[Array, "m vocabulary"]:
         """Logits, token by token."""
@@ -92,24 +113,33 @@ class LanguageModel(eqx.Module):
     ) -> tuple[Float[Array, "m vocabulary"], Float[Array, " depth"]]:
         r"""Logits, and each layer's attention entropy $-\sum_\beta p_{\alpha\beta}\log p_{\alpha\beta}$, averaged over rows and heads."""
         stream, entropy, _ = self.passed(tokens)
-        if self.settings.kind == "pre_ln":
+        if layers_of(self.net, len(tokens)).normalised == "pre":
             stream = normalised(stream)
         return stream @ self.unembedding, entropy
 
-    def passed(self, tokens: Int[Array, " m"]) -> tuple[Array, Float[Array, " depth"], Float[Array, "depth m m"]]:
+    def passed(
+        self, tokens: Int[Array, " m"]
+    ) -> tuple[Float[Array, "m n"], Float[Array, " depth"], Float[Array, "depth m m"]]:
         r"""The last stream, and of every layer the attention entropy and the covariance $XX^{\mathsf T}/n$ it leaves."""
-        check_tokens(tokens, self.settings, dimensions=1, longest=self.settings.length)
+        check_tokens(tokens, self.vocabulary, dimensions=1, longest=self.length)
         stream = self.embedding[tokens] + self.positions[: len(tokens)]
+        layers = layers_of(self.net, len(tokens))
 
-        def layer(stream: Array, of_layer: tuple[Block, Shaping]) -> tuple[Array, tuple[Array, Array]]:
-            stream, entropy = run_block(self.settings, *of_layer, stream)
+        def block(stream: Array, of_block: tuple[Weights, Shaping]) -> tuple[Array, tuple[Array, Array]]:
+            stream, entropy = run_block(layers, *of_block, stream)
             return stream, (entropy, stream @ stream.T / stream.shape[1])
 
-        stream, (entropy, covariances) = jax.lax.scan(layer, stream, (self.blocks, self.shaping))
+        stream, (entropy, covariances) = jax.lax.scan(block, stream, (self.blocks, self.shaping))
         return stream, entropy, covariances
 
+    @property
+    def is_causal(self) -> bool:
+        """Whether no token sees a later one."""
+        sees = np.asarray(layers_of(self.net, self.length).attention.sees)
+        return not np.triu(sees, 1).any()
 
-def check_tokens(tokens: object, settings: TransformerSettings, dimensions: int, longest: int) -> None:
+
+def check_tokens(tokens: object, vocabulary: int, dimensions: int, longest: int) -> None:
     """Refuse what are not sequences of at most `longest` numbers of the vocabulary, as far as can be known now."""
     if not isinstance(tokens, jax.Array | np.ndarray):
         raise ArgumentError("tokens", f"a {type(tokens).__name__}", "an array of integers")
@@ -120,47 +150,39 @@ def check_tokens(tokens: object, settings: TransformerSettings, dimensions: int,
         raise ArgumentError("tokens", f"{tokens.dtype} entries", "integers")
     if is_concrete(tokens):
         values = np.asarray(tokens)
-        if values.size and not 0 <= values.min() <= values.max() < settings.vocabulary:
+        if values.size and not 0 <= values.min() <= values.max() < vocabulary:
             got = f"tokens from {values.min()} to {values.max()}"
-            raise DomainError(
-                "tokens", got, f"0 to {settings.vocabulary - 1}: the vocabulary has {settings.vocabulary}"
-            )
+            raise DomainError("tokens", got, f"0 to {vocabulary - 1}: the vocabulary has {vocabulary}")
 
 
 def run_block(
-    settings: TransformerSettings, block: Block, shaping: Shaping, stream: Float[Array, "m n"]
-) -> tuple[Float[Array, "m n"], Array]:
+    layers: Layers, weights: Weights, shaping: Shaping, stream: Float[Array, "m n"]
+) -> tuple[Float[Array, "m n"], Float[Array, ""]]:
     """The stream after one block, and the entropy of its attention."""
-    shaped, after = settings.kind == "shaped", settings.kind == "post_ln"
-    before = normalised if settings.kind == "pre_ln" else lambda x: x
-    finish = normalised if after else lambda x: x
+    before = normalised if layers.normalised == "pre" else lambda x: x
+    finish = normalised if layers.normalised == "post" else lambda x: x
 
-    mixed, entropy = attention(settings, block, shaping, before(stream), shaped)
-    stream = finish(block.skip[0] * stream + block.branch[0] * mixed)
-    slope = shaping.negative_slope if shaped else 0.0
-    hidden = before(stream) @ block.into
+    mixed, entropy = attention(layers, weights, shaping, before(stream))
+    stream = finish(weights.skip[0] * stream + weights.branch[0] * mixed)
+    slope = shaping.negative_slope
+    hidden = before(stream) @ weights.into
     hidden = jnp.maximum(hidden, 0) + slope * jnp.minimum(hidden, 0)
-    forward = (
-        jnp.sqrt(2 / (1 + slope**2)) * hidden @ block.out_of
-    )  # keeps the variance of the branch at that of the stream
-    return finish(block.skip[1] * stream + block.branch[1] * forward), entropy
+    # The root keeps the variance of the branch at that of the stream.
+    forward = jnp.sqrt(2 / (1 + slope**2)) * hidden @ weights.out_of
+    return finish(weights.skip[1] * stream + weights.branch[1] * forward), entropy
 
 
 def attention(
-    settings: TransformerSettings, block: Block, shaping: Shaping, x: Float[Array, "m n"], shaped: bool
-) -> tuple[Float[Array, "m n"], Array]:
+    layers: Layers, weights: Weights, shaping: Shaping, x: Float[Array, "m n"]
+) -> tuple[Float[Array, "m n"], Float[Array, ""]]:
     """The branch of an attention layer, all heads, and its entropy."""
-    m, heads = len(x), settings.heads
-    sees = jnp.tri(m, dtype=bool) if settings.causal else jnp.ones((m, m), bool)
-    query, key, value = ((x @ weight).reshape(m, heads, -1) for weight in (block.query, block.key, block.value))
-    logits = jnp.einsum("ahk,bhk->hab", query, key) / math.sqrt(settings.key_width)
-    log_p = jax.nn.log_softmax(jnp.where(sees, logits, -jnp.inf), axis=-1)
-    p = jnp.exp(log_p)
-    entropy = -jnp.sum(jnp.where(sees, p * jnp.where(sees, log_p, 0.0), 0.0)) / (m * heads)
-    if shaped:
-        uniform = sees / jnp.sum(sees, axis=1, keepdims=True)
-        p = p + shaping.identity * jnp.eye(m) - shaping.centring * uniform
-    return jnp.einsum("hab,bhv->ahv", p, value).reshape(m, -1), entropy
+    branch, m = layers.attention, len(x)
+    query, key, value = ((x @ w).reshape(m, branch.heads, -1) for w in (weights.query, weights.key, weights.value))
+    logits = jnp.einsum("ahk,bhk->hab", query, key) / math.sqrt(branch.key_width)
+    p = visible_softmax(logits, branch.sees)
+    entropy = -jnp.sum(p * jnp.log(jnp.where(p > 0, p, 1.0))) / (m * branch.heads)
+    A = mixing_matrix(p, branch.sees, shaping.identity, shaping.centring)
+    return jnp.einsum("hab,bhv->ahv", A, value).reshape(m, -1), entropy
 
 
 def normalised(x: Float[Array, "m n"]) -> Float[Array, "m n"]:

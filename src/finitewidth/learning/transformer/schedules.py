@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import jax.numpy as jnp
-from jaxtyping import Array
 
+from ..._arrays import Array
 from ..._validation import as_count
 
 Schedule = Callable[[Array], Array]

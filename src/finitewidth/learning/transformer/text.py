@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Key
+from jaxtyping import Int, Key
 
+from ..._arrays import Array
 from ..._errors import ArgumentError, DomainError
 
 

@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
+from ..._arrays import Array
 from ..._errors import ArgumentError, BlowUpError, DomainError
 from ..._validation import as_count, as_number, as_seed
+from .layers import layers_of
 from .model import LanguageModel
 from .schedules import Schedule
 from .text import Text
@@ -57,7 +59,7 @@ def train(
 
     `BlowUpError` if the loss stops being a number.
     """
-    _check(model, text)
+    _check(model, text, learn_shaping)
     steps, batch = as_count(steps, "steps"), as_count(batch, "batch")
     rate = as_number(rate, "rate", low=0.0)
     optimiser = optax.adam(optax.linear_schedule(0.0, rate, as_count(warmup, "warmup")))
@@ -72,7 +74,7 @@ def train(
 
     def one_step(carry: tuple[LanguageModel, optax.OptState], step: Array):
         model, state = carry
-        tokens = text.batch(jax.random.fold_in(key, step), batch, model.settings.length + 1)
+        tokens = text.batch(jax.random.fold_in(key, step), batch, model.length + 1)
         value = lambda m: next_token_loss(shaped_at(m, step), tokens)  # noqa: E731
         (loss, entropy), gradient = eqx.filter_value_and_grad(value, has_aux=True)(model)
         updates, state = optimiser.update(gradient, state)
@@ -92,16 +94,18 @@ def train(
     return Training(trained, np.concatenate(losses), np.concatenate(entropies))
 
 
-def _check(model: LanguageModel, text: Text) -> None:
+def _check(model: LanguageModel, text: Text, learn_shaping: bool) -> None:
     if not isinstance(model, LanguageModel):
         raise ArgumentError("model", type(model).__name__, "a LanguageModel")
     if not isinstance(text, Text):
         raise ArgumentError("text", type(text).__name__, "a Text, such as Text.of(string)")
-    if not model.settings.causal:
+    if not model.is_causal:
         raise ArgumentError(
             "model", "one in which every token sees all", "a causal one: it shall predict the next token"
         )
+    if learn_shaping and layers_of(model.net, model.length).normalised is not None:
+        raise ArgumentError("learn_shaping", "True for a model with layer normalisation", "a shaped model, or False")
     needed = max(len(text.alphabet), int(np.max(text.tokens)) + 1)
-    if model.settings.vocabulary < needed:
-        got = f"a model with a vocabulary of {model.settings.vocabulary}"
+    if model.vocabulary < needed:
+        got = f"a model with a vocabulary of {model.vocabulary}"
         raise DomainError("vocabulary", got, f"at least {needed}, the size of the text's alphabet")

@@ -1,15 +1,17 @@
 """Shaped networks: blocks whose depth may grow in proportion to their width, with the coefficients of that limit."""
 
+from .ablations import AblatedAttention as AblatedAttention, FiniteStack as FiniteStack
 from .activation import (
     ShapedActivation as ShapedActivation,
     ShapedReLU as ShapedReLU,
     ShapedSmooth as ShapedSmooth,
-    shaped as shaped,
     shaped_relu as shaped_relu,
+    shaped_smooth as shaped_smooth,
 )
 from .attention import ShapedAttention as ShapedAttention
 from .block import ShapedBlock as ShapedBlock
-from .law import CovarianceLaw as CovarianceLaw, PathStatus as PathStatus
+from .finite import Block as Block, BlockNetwork as BlockNetwork
+from .layer_norm import LayerNormTransformer as LayerNormTransformer
 from .mlp import ShapedMLP as ShapedMLP
 from .resnet import ShapedResNet as ShapedResNet
 from .tokens import equal_tokens as equal_tokens

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from ..._arrays import Array
+from ..._entry import entry
 from ..._errors import DomainError
-from ..._precision import in_float64
 from ..._validation import as_count, as_number
 from ...activations import Activation, as_activation
 from ...activations.families import ScaleInvariant, scale_invariant
@@ -29,6 +30,10 @@ class ShapedActivation:
     @abstractmethod
     def at_width(self, n: int) -> Activation:
         r"""$\varphi_s$ at width `n`."""
+
+    def usable_at(self, n: int) -> Activation:
+        """`at_width`, refused where nothing passes."""
+        return self.at_width(n)
 
     @abstractmethod
     def normalisation(self, n: int) -> float:
@@ -74,27 +79,34 @@ class ShapedReLU(ShapedActivation):
         """The leaky ReLU with the slopes of width `n`."""
         return scale_invariant(*self.slopes(n), name="shaped_relu")
 
+    def usable_at(self, n: int) -> ScaleInvariant:
+        """`at_width`, refused where both slopes are zero: some shaped ReLUs are flat at one width."""
+        if not any(self.slopes(n)):
+            got = f"{self.c_plus:g}, {self.c_minus:g}: both slopes 1 + c n^(-{self.exponent:g}) are zero at width {n}"
+            raise DomainError("c_plus, c_minus", got, "one that is not, or another width")
+        return self.at_width(n)
+
     def normalisation(self, n: int) -> float:
         r"""$c = 2/(s_+^2 + s_-^2)$."""
         right, left = self.slopes(n)
         return 2 / (right**2 + left**2)
 
-    def kernel(self, rho: Array, n: int) -> Array:
+    def kernel(self, rho: Float[Array, "*s"] | float, n: int) -> Float[Array, "*s"]:
         r"""$c\,E[\varphi_s(w)\varphi_s(w')]$ at correlation $\rho$, exact at width `n`."""
         right, left = self.slopes(n)
         return rho + (right - left) ** 2 / (2 * (right**2 + left**2)) * kernel_excess(rho)
 
-    def kernel_slope(self, rho: Array, n: int) -> Array:
+    def kernel_slope(self, rho: Float[Array, "*s"] | float, n: int) -> Float[Array, "*s"]:
         r"""$c\,E[\varphi_s'(w)\varphi_s'(w')]$, the derivative of `kernel` in $\rho$."""
         right, left = self.slopes(n)
         return 1 + (right - left) ** 2 / (2 * (right**2 + left**2)) * kernel_excess_slope(rho)
 
-    def nu(self, rho: Array) -> Array:
+    def nu(self, rho: Float[Array, "*s"] | float) -> Float[Array, "*s"]:
         r"""$\nu(\rho) = \frac{(c_+-c_-)^2}{2\pi}(\sqrt{1-\rho^2} - \rho\arccos\rho)$, the limit of $n^{2p}$ times
         (`kernel` $- \rho$), with the sign of Shaped Transformer Eq. 6."""
         return self.chi_squared * kernel_excess(rho)
 
-    def nu_slope(self, rho: Array) -> Array:
+    def nu_slope(self, rho: Float[Array, "*s"] | float) -> Float[Array, "*s"]:
         r"""$\nu'(\rho) = -\tfrac{2\chi^2}{\pi}\arccos\rho$."""
         return self.chi_squared * kernel_excess_slope(rho)
 
@@ -150,7 +162,7 @@ class ShapedSmooth(ShapedActivation):
         kinks = tuple(S * kink for kink in self.activation.kinks)
         return Activation(_Stretched(self.activation, self.offset, self.slope, S), kinks, name="shaped")
 
-    @in_float64
+    @entry()
     def normalisation(self, n: int) -> float:
         r"""$c = 1/E[\varphi_s(w)^2]$ by quadrature."""
         phi = self.at_width(n)
@@ -196,7 +208,7 @@ def shaped_relu(c_plus: float = 0.0, c_minus: float = -1.0, exponent: float = 0.
     return ShapedReLU(as_number(c_plus, "c_plus"), as_number(c_minus, "c_minus"), _exponent(exponent))
 
 
-def shaped(
+def shaped_smooth(
     activation: str | Activation | Callable[[Array], Array] = "tanh", a: float = 1.0, exponent: float = 0.5
 ) -> ShapedSmooth:
     r"""$S\phi(x/S)$ with $S = a n^p$: any activation smooth at zero, stretched until it is almost linear (lecture 17)."""

@@ -5,13 +5,15 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
+from ..._arrays import Array
 from ..._errors import DomainError, ShapeError, UnknownNameError
 from ..._validation import as_count, as_number, is_concrete
 from . import token_mixing
 from .block import Square
 from .residual import ResidualBlock, as_gamma
+from .sublayers import Residual, Sublayer, attention_branch, columns_per_head
 from .token_mixing import Visible, visible
 
 Mask = str | tuple[tuple[bool, ...], ...] | None
@@ -75,6 +77,27 @@ class ShapedAttention(ResidualBlock):
         if len(self.mask) != tokens:
             raise ShapeError("mask", f"a mask of {len(self.mask)} tokens", f"one of {tokens}, as there are in V")
         return np.asarray(self.mask)
+
+    def reshaped(self, gamma: float | None = None, tau0: float | None = None) -> "ShapedAttention":
+        r"""With another $\gamma$ or $\tau_0$."""
+        shaping = self.gamma if gamma is None else gamma, self.tau0 if tau0 is None else tau0
+        return ShapedAttention(*shaping, self.heads, self.mask, self.key_width, self.output_projection, self.exponent)
+
+    def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:
+        """One residual layer with an attention branch."""
+        return (self.sublayer(width, tokens),)
+
+    def sublayer(
+        self, width: int, tokens: int, identity: bool = True, centred: bool = True, shaped_temperature: bool = True
+    ) -> Residual:
+        r"""Shaped attention (Shaped Transformer Eq. 9), or what is left of it; its temperature is $\tau_0n^p\sqrt{n_k}$, or
+        $\tau_0\sqrt{n_k}$ if it is not shaped."""
+        columns = columns_per_head(self.heads, width)
+        key_width = columns if self.key_width is None else self.key_width
+        shaping = width**self.exponent if shaped_temperature else 1.0
+        temperature = jnp.asarray(self.tau0) * shaping * key_width**0.5
+        what = self.sees(tokens), temperature, self.heads, key_width, self.output_projection
+        return Residual(attention_branch(*what, identity, centred), self.skip, jnp.asarray(self.gamma))
 
     @property
     def time_exponent(self) -> float:

@@ -14,39 +14,39 @@ square root of $\Sigma$ would cost $O(m^6)$. Any matrix $L$ with $LL^{\mathsf T}
 from abc import abstractmethod
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float, Key
 
-from ..._precision import in_float64, to_numpy
+from ..._arrays import Array
+from ..._entry import entry
+from .finite import Block
 from .tokens import as_token_covariance
 
 Square = Float[Array, "m m"]
 
 
-class ShapedBlock(eqx.Module):
-    """One layer of a network, or several, described at every width and in the proportional limit."""
+class ShapedBlock(Block):
+    """A block that is described at every width and in the proportional limit."""
 
     @property
     @abstractmethod
     def value_noise(self) -> Array | float:
         r"""$\kappa$, the coefficient of $\Sigma_{\rm lin}$ in $\Sigma$."""
 
-    @in_float64
+    @entry()
     def drift(self, V: Any) -> Float[Array | np.ndarray, "m m"]:
         r"""$b(V)$, per unit of depth time."""
-        return to_numpy(self.drift_inside(as_token_covariance(V, "V")))
+        return self.drift_inside(as_token_covariance(V, "V"))
 
     @abstractmethod
     def drift_inside(self, V: Square) -> Square:
         r"""$b(V)$ as the integrators compute it, of a covariance that needs no check."""
 
-    @property
-    def time_exponent(self) -> float:
-        r"""Depth time is $t = \ell\,n^{-q}$ with this $q$: one, unless shaping is so weak ($p < 1/2$) that $q = 2p$."""
-        return 1.0
+    def reshaped(self, gamma: float | None = None, tau0: float | None = None) -> "ShapedBlock":
+        r"""The same block with another weight $\gamma$ of its branches, or another temperature $\tau_0$, where it has one."""
+        return self
 
     @property
     def parts(self) -> "tuple[ShapedBlock, ...]":
@@ -80,18 +80,18 @@ class ShapedBlock(eqx.Module):
         """The longest step in depth time for which `positive_drift` keeps covariances positive."""
         return jnp.inf
 
-    @in_float64
+    @entry()
     def diffusion(self, V: Any) -> Float[Array | np.ndarray, "m m m m"]:
         r"""$\Sigma(V)^{\alpha\beta,\delta\omega}$, per unit of depth time: for reading, never for sampling."""
         checked = as_token_covariance(V, "V")
-        return to_numpy(self.value_noise * linear_diffusion(checked) + self.mixing_diffusion(checked))
+        return self.value_noise * linear_diffusion(checked) + self.mixing_diffusion(checked)
 
     def noise(self, key: Key[Array, ""], L: Float[Array, "m r"]) -> Square:
         r"""A symmetric Gaussian matrix of covariance $\Sigma(LL^{\mathsf T})$, in $O(m^3)$."""
         rank = L.shape[1]
         return self.noise_from(jax.random.normal(key, (1 + self.mixings, rank, rank), L.dtype), L)
 
-    def noise_from(self, Z: Float[Array, "1+mixings r r"], L: Float[Array, "m r"]) -> Square:
+    def noise_from(self, Z: Float[Array, "1+{self.mixings} r r"], L: Float[Array, "m r"]) -> Square:
         r"""The noise as a linear function of its independent standard normals `Z`."""
         noise = jnp.sqrt(self.value_noise) * L @ symmetric_normal(Z[0]) @ L.T
         A = self.mixing(Z[1:], L)

@@ -5,6 +5,7 @@ import equinox as eqx
 from ..._errors import ArgumentError
 from .activation import ShapedActivation, shaped_relu
 from .block import ShapedBlock, Square
+from .sublayers import FullyConnected, Sublayer
 
 
 class ShapedMLP(ShapedBlock):
@@ -20,9 +21,13 @@ class ShapedMLP(ShapedBlock):
     def __init__(self, activation: ShapedActivation | None = None):
         activation = shaped_relu() if activation is None else activation
         if not isinstance(activation, ShapedActivation):
-            wanted = "a shaped activation: `shaped_relu(...)` or `shaped(...)`"
+            wanted = "a shaped activation: `shaped_relu(...)` or `shaped_smooth(...)`"
             raise ArgumentError("activation", repr(activation), wanted)
         self.activation = activation
+
+    def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:
+        """One fully connected layer."""
+        return (FullyConnected(self.activation.usable_at(width), self.activation.normalisation(width)),)
 
     @property
     def time_exponent(self) -> float:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array
 
+from ..._arrays import Array
 from ..._validation import as_number, is_concrete
 from .block import ShapedBlock
 
@@ -18,6 +19,10 @@ class ResidualBlock(ShapedBlock):
     r"""$X' = \lambda X + \gamma\,F(X)$ with $\lambda^2 + \gamma^2 = 1$: $\lambda$ weighs the shortcut, $\gamma$ the branch."""
 
     gamma: float | Array
+
+    def reshaped(self, gamma: float | None = None, tau0: float | None = None) -> "ResidualBlock":
+        r"""With another $\gamma$."""
+        return self if gamma is None else eqx.tree_at(lambda block: block.gamma, self, as_gamma(gamma))
 
     @property
     def skip(self) -> Array:

@@ -4,13 +4,14 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array
 
+from ..._arrays import Array
 from ..._errors import DomainError
 from ..._validation import as_number
 from .activation import ShapedReLU, shaped_relu
 from .block import Square
 from .residual import ResidualBlock, as_gamma
+from .sublayers import FeedForwardBranch, Residual, Sublayer, hidden_units
 
 
 class ShapedResNet(ResidualBlock):
@@ -36,6 +37,12 @@ class ShapedResNet(ResidualBlock):
     def activation(self) -> ShapedReLU:
         """The shaped ReLU between the two matrices, shaped by the width $n$ of the stream."""
         return shaped_relu(self.c_plus, self.c_minus)
+
+    def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:
+        """One residual layer with a feedforward branch."""
+        sigma, units = self.activation, hidden_units(self.hidden_ratio, width)
+        branch = FeedForwardBranch(sigma.usable_at(width), sigma.normalisation(width), units)
+        return (Residual(branch, self.skip, jnp.asarray(self.gamma)),)
 
     @property
     def value_noise(self) -> Array | float:

@@ -12,21 +12,23 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from ..._arrays import Array
 
 # sin t - t cos t = t^3 sum_k c_k t^(2k): below this angle the two terms cancel and the series is exact to rounding.
 _SMALL_ANGLE = 0.3
 _SERIES = [(-1) ** k * 2 * (k + 1) / math.factorial(2 * k + 3) for k in range(7)]
 
 
-def angle(rho: Float[Array, "*s"]) -> Float[Array, "*s"]:
+def angle(rho: Float[Array, "*s"] | float) -> Float[Array, "*s"]:
     r"""$\arccos\rho$ without loss of digits at $\rho = \pm1$, beyond which correlations are clipped."""
     rho = jnp.clip(rho, -1.0, 1.0)
     return jnp.arctan2(jnp.sqrt((1 - rho) * (1 + rho)), rho)
 
 
 @jax.custom_jvp
-def kernel_excess(rho: Float[Array, "*s"]) -> Float[Array, "*s"]:
+def kernel_excess(rho: Float[Array, "*s"] | float) -> Float[Array, "*s"]:
     r"""$\kappa(\rho) - \rho = \tfrac2\pi(\sqrt{1-\rho^2} - \rho\arccos\rho)$: 2 at $-1$, $2/\pi$ at 0, and 0 at 1."""
     cosine = jnp.clip(rho, -1.0, 1.0)
     sine = jnp.sqrt((1 - cosine) * (1 + cosine))
@@ -37,11 +39,11 @@ def kernel_excess(rho: Float[Array, "*s"]) -> Float[Array, "*s"]:
 
 
 @kernel_excess.defjvp
-def _kernel_excess_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+def _kernel_excess_jvp(primals: tuple[Array | float], tangents: tuple[Array | float]) -> tuple[Array, Array]:
     return kernel_excess(*primals), kernel_excess_slope(*primals) * tangents[0]
 
 
-def kernel_excess_slope(rho: Float[Array, "*s"]) -> Float[Array, "*s"]:
+def kernel_excess_slope(rho: Float[Array, "*s"] | float) -> Float[Array, "*s"]:
     r"""$\frac{d}{d\rho}(\kappa - \rho) = -\tfrac2\pi\arccos\rho$."""
     return -2 / math.pi * angle(rho)
 

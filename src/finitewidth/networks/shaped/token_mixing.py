@@ -12,8 +12,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
+from ..._arrays import Array
 from .block import Square
 
 

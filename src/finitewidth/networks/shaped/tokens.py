@@ -4,8 +4,9 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from ..._arrays import Array
 from ..._validation import as_count, as_covariance, as_number
 
 

@@ -4,10 +4,13 @@ from functools import reduce
 from operator import add
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from ..._arrays import Array
 from ..._errors import ArgumentError
 from .block import ShapedBlock, Square
+from .finite import check_blocks
+from .sublayers import Sublayer
 
 
 class ShapedTransformer(ShapedBlock):
@@ -20,9 +23,7 @@ class ShapedTransformer(ShapedBlock):
     blocks: tuple[ShapedBlock, ...]
 
     def __init__(self, *blocks: ShapedBlock):
-        if not blocks or not all(isinstance(block, ShapedBlock) for block in blocks):
-            got = ", ".join(type(block).__name__ for block in blocks) or "nothing"
-            raise ArgumentError("blocks", got, "one or more shaped blocks")
+        check_blocks(blocks, ShapedBlock, "one or more shaped blocks")
         exponents = sorted({block.time_exponent for block in blocks})
         if len(exponents) > 1:
             got = f"blocks whose depth times scale as n^{exponents[0]:g} and n^{exponents[-1]:g}"
@@ -33,6 +34,14 @@ class ShapedTransformer(ShapedBlock):
     def parts(self) -> tuple[ShapedBlock, ...]:
         """The blocks that are no stacks, in the order in which a signal meets them."""
         return tuple(part for block in self.blocks for part in block.parts)
+
+    def reshaped(self, gamma: float | None = None, tau0: float | None = None) -> "ShapedTransformer":
+        """All blocks reshaped."""
+        return ShapedTransformer(*(block.reshaped(gamma, tau0) for block in self.blocks))
+
+    def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:
+        """Those of all parts."""
+        return tuple(layer for part in self.parts for layer in part.sublayers(width, tokens))
 
     @property
     def time_exponent(self) -> float:

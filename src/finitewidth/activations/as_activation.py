@@ -1,0 +1,69 @@
+"""The activation that a user means: a name, an `Activation`, or a callable, checked."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._arrays import Array
+from .._entry import entry
+from .._errors import ArgumentError, DomainError, UnknownNameError
+from .activation import Activation
+from .families import scale_invariant_like
+from .find_kinks import find_kinks
+from .registry import ACTIVATIONS
+
+_SAME_KINK = 1e-8  # a declared kink and one that was found
+
+
+@entry()
+def _check(activation: Activation) -> Activation:
+    """Refuse what cannot be averaged: not traceable, not elementwise, not real, not finite near zero."""
+    probe = jnp.linspace(-1.0, 1.0, 6) + 0.01
+    name = "activation"
+    try:
+        values = jax.jit(activation.value)(probe)
+    except Exception as error:
+        raise ArgumentError(
+            name, f"a callable that JAX cannot trace ({type(error).__name__})", "an elementwise function of jax.numpy"
+        ) from error
+    if not hasattr(values, "shape") or values.shape != probe.shape:
+        got = f"a callable of shape {probe.shape} -> {getattr(values, 'shape', type(values).__name__)}"
+        raise ArgumentError(name, got, "an elementwise function, keeping the shape")
+    if not jnp.issubdtype(values.dtype, jnp.floating):
+        raise ArgumentError(name, f"a callable that returns {values.dtype}", "a real floating-point function")
+    if not bool(np.isfinite(np.asarray(values)).all()):
+        raise DomainError(name, "a callable that is NaN or infinite on [-1, 1]", "a finite function on the real line")
+    if not np.allclose(np.asarray(activation.value(probe[:1])), np.asarray(values[:1]), rtol=1e-6):
+        raise ArgumentError(name, "a callable whose value depends on the other entries", "an elementwise function")
+    if any(not np.isfinite(kink) for kink in activation.kinks):
+        raise DomainError("kinks", activation.kinks, "finite points")
+    return _with_kinks(activation)
+
+
+def _with_kinks(activation: Activation) -> Activation:
+    """The same with all its kinks; one that consists of two half-lines is known in closed form."""
+    if type(activation) is not Activation:
+        return activation
+    declared = activation.kinks
+    undeclared = [at for at in find_kinks(activation.value) if all(abs(at - kink) > _SAME_KINK for kink in declared)]
+    known = scale_invariant_like(activation) if {*declared, *undeclared} <= {0.0} else None
+    if known is None and undeclared:
+        return replace(activation, kinks=tuple(sorted({*declared, *undeclared})))
+    return known or activation
+
+
+def as_activation(activation: str | Activation | Callable[[Array], Array]) -> Activation:
+    """The `Activation` meant by a name, by an `Activation`, or by an elementwise JAX callable."""
+    if isinstance(activation, str):
+        try:
+            return ACTIVATIONS[activation.lower()]
+        except KeyError:
+            raise UnknownNameError("activation", activation, ACTIVATIONS) from None
+    if isinstance(activation, Activation):
+        return activation if activation in ACTIVATIONS.values() else _check(activation)
+    if callable(activation):
+        return _check(Activation(activation, name=getattr(activation, "__name__", "custom").strip("<>")))
+    raise ArgumentError("activation", type(activation).__name__, "a name, an Activation or an elementwise JAX callable")

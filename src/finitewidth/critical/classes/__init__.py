@@ -1,0 +1,1 @@
+"""Universality classes: which critical points an activation has, and with which exponents."""

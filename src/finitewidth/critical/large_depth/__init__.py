@@ -1,0 +1,1 @@
+"""Late layers at criticality: series and powers of depth, for every class."""

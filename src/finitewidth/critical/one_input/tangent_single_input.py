@@ -1,0 +1,194 @@
+"""The tangent kernel of one input and its fluctuations, layer by layer, to a hundred thousand layers."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..._arrays import Array
+from ..._entry import entry
+from ..._errors import BlowUpError, DomainError
+from ..._ratio import ratio_or_zero
+from ..._validation import as_count, as_number, is_concrete, per_layer
+from ...activations import Activation, as_activation
+from ...kernels.every_layer import every_layer
+from ...networks import Layer
+from .equal_layers import equal_layers
+from .tangent_averages import Numbers, TangentAverages, tangent_averages
+from .trust import check_continuous, check_resolved
+
+
+class Ratios(NamedTuple):
+    r"""The dimensionless couplings, without their common $1/n$: $V/K^2$, PDLT (9.25), $D/(K\Theta)$ and $F/(K\Theta)$,
+    PDLT (9.24), $A/\Theta^2$ and $B/\Theta^2$, PDLT (9.23). At criticality each grows in proportion to depth, PDLT (9.26)-(9.27)."""
+
+    V: Numbers
+    D: Numbers
+    F: Numbers
+    B: Numbers
+    A: Numbers
+
+
+class TangentSingleInputFlow(eqx.Module):
+    r"""Layer $\ell$ at index $\ell-1$, for hidden layers of equal width; tensors of the book with all samples equal."""
+
+    K: Float[Array, " L"]
+    Theta: Float[Array, " L"]
+    V: Float[Array, " L"]
+    D: Float[Array, " L"]
+    F: Float[Array, " L"]
+    B: Float[Array, " L"]
+    A: Float[Array, " L"]
+
+    @property
+    def ratios(self) -> Ratios:
+        """The dimensionless couplings of every layer, to be divided by the width; zero where the tangent kernel is."""
+        K, theta = self.K, self.Theta
+        mixed, tangent = (partial(ratio_or_zero, denominator=scale) for scale in (K * theta, theta**2))
+        return Ratios(self.V / K**2, mixed(self.D), mixed(self.F), tangent(self.B), tangent(self.A))
+
+
+class _State(NamedTuple):
+    K: Array
+    Theta: Array
+    V: Array
+    D: Array
+    F: Array
+    B: Array
+    A: Array
+
+
+class TangentSource(NamedTuple):
+    r"""What one layer does at kernel $K$: its responses and what its neurons add, times their powers of $C_W$."""
+
+    g: Array
+    chi_parallel: Array
+    chi_perp: Array
+    h: Array
+    v: Array
+    r"""$C_W^2[\langle\sigma^4\rangle - g^2]$."""
+    mixed: Array
+    r"""$C_W^2\langle\sigma^2\sigma'^2\rangle$."""
+    slopes: Array
+    r"""$C_W^2\langle\sigma'^4\rangle$."""
+    mixed_covariance: Array
+    r"""$C_W^2\langle\sigma^2\sigma'^2\rangle - C_Wg\chi_\perp$."""
+    slope_variance: Array
+    r"""$C_W^2\langle\sigma'^4\rangle - \chi_\perp^2$."""
+
+
+def tangent_source(at: TangentAverages, C_W: float | Array) -> TangentSource:
+    r"""The helper functions PDLT (9.8)-(9.11), $h = \tfrac12\chi_\perp'(K)$, and the sources of PDLT (9.13)-(9.16)."""
+    single, *four = at
+    responses = single.g, C_W * single.dg, C_W * single.s, C_W * single.ds / 2
+    return TangentSource(*responses, *(C_W**2 * source for source in (single.v, *four)))
+
+
+def next_layer(state: _State, at: TangentSource, layer: Layer) -> _State:
+    r"""One layer, PDLT (9.6), (9.14)-(9.15), (9.19)-(9.21): with $k = \lambda_W/C_W$ and the new layer's $V'$, $D'$,
+
+    $$\Theta' = \lambda_b + \lambda_Wg + \chi_\perp\Theta,\quad V' = \chi_\parallel^2V + C_W^2[\langle\sigma^4\rangle-g^2],\quad
+      F' = \chi_\parallel^2F + C_W^2\langle\sigma^2\sigma'^2\rangle\Theta,\quad B' = \chi_\perp^2B + C_W^2\langle\sigma'^4\rangle\Theta^2,$$
+
+    $$D' = \chi_\perp\chi_\parallel D + kV' + \Theta[C_W^2\langle\sigma^2\sigma'^2\rangle - C_Wg\chi_\perp + 2h\chi_\parallel V],$$
+
+    $$A' = \chi_\perp^2A - k^2V' + 2kD' + 4h\chi_\perp\Theta D + \Theta^2[C_W^2\langle\sigma'^4\rangle - \chi_\perp^2 + 4h^2V].$$
+    """
+    _, theta, V, D, F, B, A = state
+    _, parallel, perp, h, *_ = at
+    k = layer.lambda_W / layer.C_W
+    new_V = parallel**2 * V + at.v
+    new_D = perp * parallel * D + k * new_V + theta * (at.mixed_covariance + 2 * h * parallel * V)
+    from_slopes = 4 * h * perp * theta * D + theta**2 * (at.slope_variance + 4 * h**2 * V)
+    return _State(
+        K=layer.kernel(at.g),
+        Theta=layer.own_tangent_kernel(at.g) + perp * theta,
+        V=new_V,
+        D=new_D,
+        F=parallel**2 * F + at.mixed * theta,
+        B=perp**2 * B + at.slopes * theta**2,
+        A=perp**2 * A - k**2 * new_V + 2 * k * new_D + from_slopes,
+    )
+
+
+@partial(jax.jit, static_argnums=0)
+def tangent_flow_of_one_input(
+    activation: Activation,
+    K1: Float[Array, ""],
+    layers: Layer,
+) -> TangentSingleInputFlow:
+    r"""Every layer from the first, where $\Theta^{(1)} = \lambda_b^{(1)} + \lambda_W^{(1)}(K^{(1)}-C_b)/C_W$, PDLT (9.7), and
+    nothing fluctuates, PDLT (9.17)."""
+    first, zero = layers[0], jnp.zeros_like(K1)
+    overlap = (K1 - first.C_b) / first.C_W
+    start = _State(K1, first.own_tangent_kernel(overlap), zero, zero, zero, zero, zero)
+
+    def step(state: _State, layer: Layer) -> _State:
+        return next_layer(state, tangent_source(tangent_averages(activation, state.K), layer.C_W), layer)
+
+    return TangentSingleInputFlow(*every_layer(step, start, layers[1:]))
+
+
+@entry()
+def tangent_single_input_flow(
+    activation: str | Activation | Callable[[Array], Array],
+    K1: float,
+    depth: int,
+    C_b: float,
+    C_W: float,
+    lambda_b: Float[Array, " L"] | float | Any = 1.0,
+    lambda_W: Float[Array, " L"] | float | Any = 1.0,
+) -> TangentSingleInputFlow:
+    r"""$\Theta$, $V$, $D$, $F$, $B$ and $A$ of one input at every layer, PDLT (9.6)-(9.21).
+
+    A scan over depth at the cost of a few averages a layer, for hidden layers of equal width and one pair of
+    $C_b, C_W$; `flow(net, x, through="ntk")` does many inputs, unequal widths and layers that differ.
+
+    **Arguments:**
+
+    - `activation`: a name, an `Activation`, or any elementwise JAX callable; continuous.
+    - `K1`: the kernel of the first layer, $C_b + C_W|x|^2/n_0$.
+    - `depth`: the number of layers $L$.
+    - `C_b`, `C_W`: the hyperparameters of every layer.
+    - `lambda_b`, `lambda_W`: learning rates, scalars or one per layer.
+    """
+    sigma = as_activation(activation)
+    check_continuous(sigma)
+    first, layers = as_number(K1, "K1", low=np.finfo(float).tiny), as_count(depth, "depth")
+    bias, weight = as_number(C_b, "C_b", low=0.0), as_number(C_W, "C_W", low=np.finfo(float).tiny)
+    if first < bias:
+        raise DomainError("K1", f"{first:g}", f"at least C_b = {bias:g}, since K1 = C_b + C_W |x|^2/n_0")
+    rates = per_layer(lambda_b, "lambda_b", layers), per_layer(lambda_W, "lambda_W", layers)
+    flow = tangent_flow_of_one_input(sigma, jnp.asarray(first), equal_layers(layers, bias, weight, *rates))
+    if is_concrete(flow.K):
+        _check(sigma, flow)
+    return flow
+
+
+def _check(activation: Activation, flow: TangentSingleInputFlow) -> None:
+    finite = np.all([np.isfinite(np.asarray(leaf)) for leaf in jax.tree.leaves(flow)], axis=0)
+    if not finite.all():
+        layer = int(np.flatnonzero(~finite)[0]) + 1
+        raise BlowUpError(
+            f"the tangent kernel or its fluctuations overflow at layer {layer}: choose a smaller C_W or depth"
+        )
+    kernels = np.asarray(flow.K)
+    if bool((kernels <= 0).any()):
+        raise DomainError("C_b, C_W", "values at which the kernel becomes zero", "a larger C_b or C_W")
+    check_resolved(activation, jnp.asarray([kernels.min(), kernels.max()]), "K1, C_b, C_W")
+
+
+@entry()
+def effective_exponents(values: Any, first_layer: int = 1) -> Float[np.ndarray, " steps"]:
+    r"""$p_{\rm eff} = -\frac{d\log|\mathcal O|}{d\log\ell}$ between neighbouring layers: tends to the exponent of the scaling ansatz
+    $\mathcal O^{(\ell)} \sim \ell^{-p}$, PDLT (9.22)."""
+    magnitude = np.abs(np.asarray(values, dtype=float))
+    layers = np.arange(first_layer, first_layer + len(magnitude))
+    if not (magnitude > 0).all():
+        raise DomainError("values", "a zero", "values that do not vanish: leave out the layers that do not fluctuate")
+    return -np.diff(np.log(magnitude)) / np.diff(np.log(layers))

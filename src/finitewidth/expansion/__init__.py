@@ -1,0 +1,38 @@
+"""The 1/n expansion: kernels, vertices and metrics layer by layer, and what follows from them for a few neurons."""
+
+from .correlators import connected_correlator as connected_correlator, correlator as correlator
+from .flow import flow as flow
+from .metric_fluctuations import (
+    coupling_trend as coupling_trend,
+    expanded_determinant as expanded_determinant,
+    expanded_exponential as expanded_exponential,
+    expanded_inverse as expanded_inverse,
+    interlayer_log_density as interlayer_log_density,
+    joint_log_density as joint_log_density,
+    layer_log_density as layer_log_density,
+)
+from .next_order import third_cumulant as third_cumulant
+from .observables import (
+    covariance_between_neurons as covariance_between_neurons,
+    expectation_to_first_order as expectation_to_first_order,
+)
+from .running_couplings import (
+    effective_action as effective_action,
+    marginalise_neurons as marginalise_neurons,
+    metric_from_couplings as metric_from_couplings,
+    quadratic_coupling as quadratic_coupling,
+    quartic_coupling as quartic_coupling,
+    running_metric as running_metric,
+    vertex_from_couplings as vertex_from_couplings,
+)
+from .tangent_correlators import (
+    averaged_tangent_covariance as averaged_tangent_covariance,
+    observable_with_tangent as observable_with_tangent,
+    tangent_correlator as tangent_correlator,
+    tangent_preactivation_correlator as tangent_preactivation_correlator,
+)
+from .tangent_layers import TangentContributions as TangentContributions, tangent_contributions as tangent_contributions
+from .weight_insertions import (
+    two_weight_insertions as two_weight_insertions,
+    weight_generating_function as weight_generating_function,
+)

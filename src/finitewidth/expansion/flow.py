@@ -1,0 +1,77 @@
+"""`flow`: what theory says of a network at finite width."""
+
+from typing import Any, Literal, get_args
+
+from .._arrays import Array
+from .._entry import entry, is_traced, warn
+from .._errors import UnknownNameError
+from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
+from ..kernels.kernel_map import compiled_kernels, largest_variance
+from ..kernels.start import first_kernel, first_overlap
+from ..networks import MLP
+from ..results import Flow
+from .next_order import next_order_flow
+from .recursion import metric_flow
+from .tangent import tangent_flow
+
+Through = Literal["kernel", "vertex", "ntk"]
+
+_UNTRUSTED = 1.0  # relative variance of the metric at which the first correction is as large as the leading term
+
+
+@entry(remedy="call `tune`, or use fewer layers")
+def flow(
+    net: MLP,
+    x: Any = None,
+    *,
+    kernel: Any = None,
+    through: Through = "vertex",
+    next_order: bool = False,
+    traced_variance: float = TRACED_VARIANCE,
+) -> Flow[Array]:
+    r"""The kernel of a network and its corrections at finite width, layer by layer, for a set of inputs.
+
+    **Arguments:**
+
+    - `net`: the network.
+    - `x`: inputs, shape (N, n_0), one sample a row. Duplicated samples are fine, zero samples need `C_b > 0`.
+    - `kernel`: instead of `x`, the first layer's kernel $K^{(1)}$, shape (N, N), positive semi-definite.
+    - `through`: how far to go, each step including those before: `"kernel"` stops at infinite width and is fast for
+      thousands of samples; `"vertex"` adds the group `metric`, the four-point vertex $V$ and the metric's correction
+      $G^{\{1\}}$; `"ntk"` adds the group `tangent`, the tangent kernel with its mean $\Theta + H^{\{1\}}/n$ and its correlations
+      $A$, $B$, $D$, $F$, for the learning rates of `net`.
+    - `next_order`: add the group `next_order`, one order beyond the book for the metric: the six-point vertex, $V^{\{1\}}$ and
+      $G^{\{2\}}$, for a few samples and smooth activations.
+    - `traced_variance`: a bound on the kernel's diagonal, used only under `jit` or `grad`, where values cannot be
+      looked at: quadratures are chosen for it, and lose accuracy beyond it.
+
+    **Returns:** a [`Flow`][finitewidth.results.flow.Flow] with `K`, `V`, `G1` and more.
+
+    Differentiable in `x`, `kernel` and the hyperparameters of `net`. Warns where $L/n$ is too large for an expansion in $1/n$.
+    """
+    if not isinstance(through, str) or through not in get_args(Through):
+        raise UnknownNameError("through", through, get_args(Through))
+    K1 = first_kernel(net, x, kernel)
+    largest = largest_variance(net, K1, traced_variance)
+    further = next_order_flow(net, K1, largest) if next_order else None
+    if through == "ntk":
+        K, metric, tangent = tangent_flow(net, K1, first_overlap(net, x, K1), largest)
+        return _said(Flow(net, K, metric, tangent, None if further is None else further[2]))
+    if further is not None:
+        K, metric, following = further
+        return _said(Flow(net, K, metric, next_order=following))
+    if through == "vertex":
+        return _said(Flow(net, *metric_flow(net, K1, largest)))
+    return Flow(net, compiled_kernels(net.activation, net.layers[1:], K1, gram_rule(net.activation, largest)))
+
+
+def _said(result: Flow[Array]) -> Flow[Array]:
+    """The result, having said where it cannot be trusted."""
+    if not is_traced(result):
+        worst = float(result.relative_fluctuation.max())
+        if worst > _UNTRUSTED:
+            warn(
+                f"The metric's relative variance reaches {worst:.2g} (sum of 1/n = {result.net.depth_over_width:.2g}): "
+                "the expansion in 1/n is not to be trusted for this depth over width."
+            )
+    return result

@@ -1,0 +1,91 @@
+r"""Averages of products of activations and slopes over repeated samples, one integral for each that differs.
+
+$\langle\sigma_{\alpha_1}\cdots\sigma_{\alpha_m}\sigma'_{\beta_1}\cdots\sigma'_{\beta_k}\rangle_K$ depends on which samples occur
+how often, not on their order, and is an integral over the distinct samples only.
+"""
+
+import functools
+import itertools
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from .._arrays import Array
+from ..activations import Activation
+from ..gaussian.hermite import HermiteRule
+from ..gaussian.powers import Exponents, power_averages
+
+_BATCH = 32  # averages taken at once: grids of a few megabytes
+
+Kind = tuple[int, int]
+"""How many activations are multiplied, and how many slopes."""
+
+
+@dataclass(frozen=True)
+class Multisets:
+    """All multisets of samples for products of the given kinds, by the number of samples that differ: all choices of so many
+    samples, and the patterns of exponents that each of them may carry."""
+
+    groups: tuple[tuple[tuple[Exponents, ...], Int[np.ndarray, "_choices _distinct"]], ...]
+    samples: int
+
+    def positions(self, kind: Kind, indices: Int[np.ndarray, "*batch size"]) -> Int[np.ndarray, "*batch"]:
+        """Where the products of samples `indices`, those of activations before those of slopes, stand among all of a kind."""
+        place = np.zeros(self.samples ** sum(kind), dtype=int)
+        first = 0
+        for patterns, choices in self.groups:
+            places = first + np.arange(len(choices) * len(patterns)).reshape(len(choices), -1)
+            for exponents, places_of_pattern in zip(np.asarray(patterns), places.T, strict=True):
+                if tuple(exponents.sum(axis=0)) == kind:
+                    spelled_out = [np.repeat(choices, powers, axis=1) for powers in exponents.T]
+                    place[self._code(kind, np.concatenate(spelled_out, axis=1))] = places_of_pattern
+            first += places.size
+        return place[self._code(kind, indices)]
+
+    def _code(self, kind: Kind, indices: Int[np.ndarray, "*batch size"]) -> Int[np.ndarray, "*batch"]:
+        groups = np.split(indices, [kind[0]], axis=-1)
+        ordered = np.concatenate([np.sort(group, axis=-1) for group in groups], axis=-1)
+        return ordered @ self.samples ** np.arange(sum(kind))
+
+
+@functools.lru_cache(maxsize=64)
+def multisets(samples: int, kinds: tuple[Kind, ...]) -> Multisets:
+    """All multisets of so many activations and slopes out of `samples` samples."""
+    most = min(samples, max(map(sum, kinds)))
+    groups = []
+    for distinct in range(1, most + 1):
+        patterns = tuple(pattern for kind in kinds for pattern in _patterns(distinct, kind))
+        groups.append((patterns, np.array(list(itertools.combinations(range(samples), distinct)))))
+    return Multisets(tuple(groups), samples)
+
+
+def _patterns(distinct: int, kind: Kind) -> list[Exponents]:
+    """The ways in which `distinct` samples, each at least once, can share the factors of a product."""
+    choices = (itertools.combinations_with_replacement(range(distinct), size) for size in kind)
+    shared = [
+        tuple((of_values.count(s), of_slopes.count(s)) for s in range(distinct))
+        for of_values, of_slopes in itertools.product(*choices)
+    ]
+    return [exponents for exponents in shared if (0, 0) not in exponents]
+
+
+def multiset_averages(
+    activation: Activation, K: Float[Array, "N N"], chosen: Multisets, rule: HermiteRule | None
+) -> Float[Array, " M"]:
+    r"""$\langle\sigma_{\alpha_1}\cdots\sigma'_{\beta_1}\cdots\rangle_K$ for every multiset."""
+    found = []
+    for patterns, choices in chosen.groups:
+
+        def averages(distinct: Array, patterns: tuple[Exponents, ...] = patterns) -> Array:
+            return power_averages(activation, patterns, K[distinct[:, None], distinct], rule)
+
+        # Whole batches only: a remainder of its own would be compiled a second time.
+        batch = max(1, min(_BATCH // len(patterns), len(choices)))
+        padded = np.resize(choices, (-(-len(choices) // batch) * batch, choices.shape[1]))
+        batches = jnp.asarray(padded.reshape(-1, batch, choices.shape[1]))
+        of_choices = jax.lax.map(jax.vmap(averages), batches).reshape(len(padded), -1)
+        found.append(of_choices[: len(choices)].reshape(-1))
+    return jnp.concatenate(found)

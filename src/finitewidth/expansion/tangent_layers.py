@@ -1,0 +1,87 @@
+r"""What each layer's biases and weights contribute to the tangent kernel of the output, for many inputs at infinite width.
+
+$$\Theta^{(L)}_{12} = \sum_{\ell=1}^L\big[\lambda_b^{(\ell)} + \lambda_W^{(\ell)}\,g^{(\ell-1)}_{12}\big]
+  \prod_{\ell'=\ell}^{L-1}\chi^{(\ell')}_{\perp,12},\qquad
+  \chi^{(\ell)}_{\perp,12} = C_W^{(\ell+1)}\langle\sigma'_1\sigma'_2\rangle_{K^{(\ell)}},\quad
+  g^{(\ell)}_{12} = \langle\sigma_1\sigma_2\rangle_{K^{(\ell)}},\quad g^{(0)}_{12} = \tfrac1{n_0}x_1\cdot x_2 :$$
+
+PDLT (9.28)-(9.30) for more than one input.
+"""
+
+import functools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Float
+
+from .._arrays import Array
+from .._entry import entry
+from ..activations import Activation
+from ..gaussian.accuracy import gram_rule
+from ..gaussian.pairs import PairRule
+from ..kernels.kernel_map import gram, largest_variance
+from ..kernels.start import first_kernel, first_overlap
+from ..kernels.tangent_map import check_has_tangent_kernel
+from ..networks import MLP, Layer
+
+
+class TangentContributions(eqx.Module):
+    r"""Layer $\ell$ at index $\ell-1$, samples along the other two axes."""
+
+    bias: Float[Array, "L N N"]
+    r"""$\lambda_b^{(\ell)}\prod\chi_\perp$: what the biases of layer $\ell$ add to $\Theta^{(L)}$."""
+    weight: Float[Array, "L N N"]
+    r"""$\lambda_W^{(\ell)}g^{(\ell-1)}\prod\chi_\perp$: what its weights add."""
+    chain: Float[Array, "L N N"]
+    r"""The chain-rule factor $\prod_{\ell'=\ell}^{L-1}\chi_\perp^{(\ell')}$, PDLT (9.93), mean of
+    $\sum_j\frac{dz^{(L)}_{i;1}}{dz^{(\ell)}_j}\frac{dz^{(L)}_{i;2}}{dz^{(\ell)}_j}$."""
+    overlap: Float[Array, "L N N"]
+    r"""$g^{(\ell-1)}$, the mean product of the signals that enter layer $\ell$: the trivial factor of its weights, PDLT (9.90)."""
+    K: Float[Array, "L N N"]
+    """The kernel of every layer."""
+
+    @property
+    def total(self) -> Float[Array, "N N"]:
+        r"""The frozen tangent kernel $\Theta^{(L)}$ of the output, PDLT (9.28)."""
+        return (self.bias + self.weight).sum(axis=0)
+
+
+@entry(remedy="call `tune`, or use fewer layers")
+def tangent_contributions(net: MLP, x: Any = None, *, kernel: Any = None) -> TangentContributions:
+    r"""The tangent kernel of the output split by layer and by biases and weights, PDLT (9.28)-(9.30).
+
+    **Arguments:**
+
+    - `net`: the network; its rates `lambda_b`, `lambda_W` weigh the contributions.
+    - `x` (N, n_0) or `kernel` (N, N): the inputs, or the first layer's kernel.
+    """
+    K1 = first_kernel(net, x, kernel)
+    sigma, largest = net.activation, largest_variance(net, K1)
+    check_has_tangent_kernel(sigma)
+    rule = gram_rule(sigma, largest, derivatives=1)
+    overlap, K, chi = _layers(sigma, rule, net.layers[1:], K1, first_overlap(net, x, K1))
+    one = jnp.ones((1, *K1.shape), K1.dtype)
+    chain = jnp.concatenate([jnp.cumprod(chi[::-1], axis=0)[::-1], one])
+    bias, weight = (rate[:, None, None] * chain for rate in (net.lambda_b, net.lambda_W))
+    return TangentContributions(bias, weight * overlap, chain, overlap, K)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _layers(
+    activation: Activation,
+    rule: PairRule,
+    layers: Layer,
+    K1: Float[Array, "N N"],
+    overlap1: Float[Array, "N N"],
+) -> tuple[Float[Array, "L N N"], Float[Array, "L N N"], Float[Array, "later N N"]]:
+    r"""$g^{(\ell-1)}$ and $K^{(\ell)}$ for $\ell = 1..L$, and $\chi_\perp^{(\ell)}$ for $\ell < L$."""
+
+    def step(K: Array, layer: Layer) -> tuple[Array, tuple[Array, Array, Array]]:
+        g = gram(activation, K, rule)
+        new = layer.kernel(g)
+        return new, (g, new, layer.C_W * gram(activation, K, rule, slopes=True))
+
+    overlap, K, chi = jax.lax.scan(step, K1, layers)[1]
+    return jnp.concatenate([overlap1[None], overlap]), jnp.concatenate([K1[None], K]), chi

@@ -1,0 +1,112 @@
+r"""One layer's mean map on kernels, and its iteration: the network of infinite width.
+
+$$K^{(\ell+1)}_{\alpha\beta} = C_b^{(\ell+1)} + C_W^{(\ell+1)}\langle\sigma_\alpha\sigma_\beta\rangle_{K^{(\ell)}}
+  \quad\text{PDLT (4.118)}$$
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from .._arrays import Array
+from .._entry import entry
+from .._errors import BlowUpError
+from .._validation import is_concrete
+from ..activations import Activation
+from ..gaussian.accuracy import TRACED_VARIANCE, check_averages, gram_rule
+from ..gaussian.pairs import PairRule, pair_moment, square_average
+from ..gaussian.powers import power
+from ..networks import MLP, Layer, as_mlp
+from .every_layer import every_layer
+
+_LARGEST = 1e150  # its square is still a number
+
+
+def gram(activation: Activation, K: Float[Array, "N N"], rule: PairRule, slopes: bool = False) -> Float[Array, "N N"]:
+    r"""$\langle\sigma_\alpha\sigma_\beta\rangle_K$, or with `slopes` $\langle\sigma'_\alpha\sigma'_\beta\rangle_K$."""
+    variances = jnp.diagonal(K)
+    off_diagonal = ~np.eye(len(variances), dtype=bool)
+    between = jnp.where(off_diagonal, K, 0.0)  # coincidence with oneself is the diagonal's business
+    pairs = pair_moment(activation, int(slopes), int(slopes), variances[:, None], between, variances[None, :], rule)
+    squares = square_average(power(activation, 0, 1) if slopes else activation, variances)
+    return jnp.where(off_diagonal, pairs, squares[:, None])
+
+
+def diagonal_recursion(activation: Activation, layers: Layer, variances: Float[Array, " N"]) -> Float[Array, "L N"]:
+    """The kernel of each input with itself, layer by layer, PDLT (5.4)."""
+
+    def step(K: Array, layer: Layer) -> Array:
+        return layer.kernel(square_average(activation, K))
+
+    return every_layer(step, variances, layers)
+
+
+def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_VARIANCE) -> float:
+    """The largest variance that an activation meets, from which quadratures are chosen.
+
+    `BlowUpError` if the flow leaves the finite, positive numbers; the bound `traced` if values cannot be looked at.
+    """
+    if not all(map(is_concrete, (K1, net.C_b, net.C_W))):
+        return traced
+    with jax.ensure_compile_time_eval():
+        diagonal = jnp.diagonal(jnp.asarray(K1))
+        variances = np.asarray(_compiled_diagonal(net.activation, net.layers[1:], diagonal))
+    usable = np.isfinite(variances) & (variances > 0) & (variances < _LARGEST)
+    usable[-1] = np.isfinite(variances[-1])  # nothing is averaged over the last layer: zero is fine there
+    if not usable.all():
+        layer = int(np.argmin(usable.all(axis=1)))
+        if layer:  # the activation itself may be the reason
+            check_averages(net.activation, float(variances[layer - 1].max()))
+        raise BlowUpError(
+            f"The kernel of {net!r} leaves the positive numbers at layer {layer + 1} (it is "
+            f"{variances[layer].tolist()}): lower or raise C_W, add C_b, or call `tune`."
+        )
+    largest = float(variances[:-1].max() if len(variances) > 1 else variances.max())
+    check_averages(net.activation, largest)
+    return largest
+
+
+_compiled_diagonal = jax.jit(diagonal_recursion, static_argnums=0)
+
+
+def iterate_kernel(
+    activation: Activation, layers: Layer, K1: Float[Array, "N N"], rule: PairRule
+) -> Float[Array, "L N N"]:
+    r"""$K^{(1)}, \dots, K^{(L)}$ from the first, PDLT (4.118), with a given quadrature."""
+
+    def step(K: Array, layer: Layer) -> Array:
+        return layer.kernel(gram(activation, K, rule))
+
+    return every_layer(step, K1, layers)
+
+
+compiled_kernels = jax.jit(iterate_kernel, static_argnums=(0, 3))
+
+
+@functools.partial(jax.jit, static_argnums=(0, 3))
+def _last_kernel(activation: Activation, layers: Layer, K1: Float[Array, "N N"], rule: PairRule) -> Float[Array, "N N"]:
+    def step(K: Array, layer: Layer) -> tuple[Array, None]:
+        return layer.kernel(gram(activation, K, rule)), None
+
+    return jax.lax.scan(step, K1, layers)[0]
+
+
+@entry()
+def kernel(net: MLP, x: Any) -> Float[Array, "N N"]:
+    r"""The infinite-width kernel $K^{(L)}$ of the output, PDLT (4.118): the covariance of a Gaussian process.
+
+    `flow(net, x, through="kernel")` gives every layer; this keeps only the last, for many samples `x`, shape (N, n_0).
+    """
+    K1 = as_mlp(net).first_kernel(x)
+    rule = gram_rule(net.activation, largest_variance(net, K1))
+    return _last_kernel(net.activation, net.layers[1:], K1, rule)
+
+
+def kernel_recursion(net: MLP, K1: Float[Array, "N N"]) -> Float[Array, "L N N"]:
+    r"""The infinite-width kernels of every layer from the first, PDLT (4.118)."""
+    rule = gram_rule(net.activation, largest_variance(net, K1))
+    return compiled_kernels(net.activation, net.layers[1:], K1, rule)

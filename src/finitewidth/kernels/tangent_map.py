@@ -1,0 +1,93 @@
+r"""The tangent kernel of the network of infinite width, for many samples.
+
+$$\Theta^{(\ell+1)}_{\alpha\beta} = \lambda_b^{(\ell+1)} + \lambda_W^{(\ell+1)}\langle\sigma_\alpha\sigma_\beta\rangle
+  + C_W^{(\ell+1)}\langle\sigma'_\alpha\sigma'_\beta\rangle\,\Theta^{(\ell)}_{\alpha\beta}\quad\text{PDLT (8.63), (9.5)}$$
+"""
+
+import functools
+from typing import Any
+
+import jax
+from jaxtyping import Float
+
+from .._arrays import Array
+from .._entry import entry
+from .._errors import DomainError
+from ..activations import Activation
+from ..gaussian.accuracy import gram_rule
+from ..gaussian.pairs import PairRule
+from ..networks import MLP, Layer, as_mlp
+from .every_layer import every_layer
+from .kernel_map import gram, largest_variance
+
+
+def has_tangent_kernel(activation: Activation) -> bool:
+    """Whether the activation is continuous; the slope of one that jumps is a delta function, whose square has no average."""
+    return not activation.has_jump(0)
+
+
+def check_has_tangent_kernel(activation: Activation) -> None:
+    """`DomainError` for activations that jump."""
+    if not has_tangent_kernel(activation):
+        got = f"{activation.name}, which jumps: its slope is a delta function"
+        raise DomainError("activation", got, "a continuous activation, which has a tangent kernel")
+
+
+@entry()
+def frozen_ntk(net: MLP, x: Any) -> Float[Array, "N N"]:
+    r"""The tangent kernel $\Theta^{(L)}$ of the output at infinite width, PDLT (9.5), for many samples `x`, shape (N, n_0).
+
+    `flow(net, x, through="ntk")` gives every layer, with its fluctuations at finite width.
+    """
+    check_has_tangent_kernel(as_mlp(net).activation)
+    K1 = net.first_kernel(x)
+    rule = gram_rule(net.activation, largest_variance(net, K1), derivatives=1)
+    theta1 = net.first_tangent_kernel(net.overlap(x))
+    return _last_theta(net.activation, net.layers[1:], K1, theta1, rule)
+
+
+def tangent_kernel_recursion(
+    net: MLP, x: Float[Array, "N n_0"], kernels: Float[Array, "L N N"]
+) -> Float[Array, "L N N"]:
+    r"""$\Theta^{(1)}, \dots, \Theta^{(L)}$ for inputs `x` whose infinite-width `kernels` are known, PDLT (8.23), (8.63)."""
+    check_has_tangent_kernel(net.activation)
+    first = net.first_tangent_kernel(net.overlap(x))
+    rule = gram_rule(net.activation, largest_variance(net, kernels[0]), derivatives=1)
+    return _every_theta(net.activation, net.layers[1:], first, kernels, rule)
+
+
+def tangent_map(
+    activation: Activation, K: Float[Array, "N N"], theta: Float[Array, "N N"], layer: Layer, rule: PairRule
+) -> tuple[Float[Array, "N N"], Float[Array, "N N"]]:
+    r"""$K'$ and $\Theta'$ of the next layer, PDLT (4.118), (8.63)."""
+    values, slopes = gram(activation, K, rule), gram(activation, K, rule, slopes=True)
+    return layer.kernel(values), layer.tangent_kernel(values, slopes, theta)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 4))
+def _last_theta(
+    activation: Activation,
+    layers: Layer,
+    K1: Float[Array, "N N"],
+    theta1: Float[Array, "N N"],
+    rule: PairRule,
+) -> Float[Array, "N N"]:
+    def step(kernels: tuple[Array, Array], layer: Layer) -> tuple[tuple[Array, Array], None]:
+        return tangent_map(activation, *kernels, layer, rule), None
+
+    return jax.lax.scan(step, (K1, theta1), layers)[0][1]
+
+
+@functools.partial(jax.jit, static_argnums=(0, 4))
+def _every_theta(
+    activation: Activation,
+    layers: Layer,
+    theta1: Float[Array, "N N"],
+    kernels: Float[Array, "L N N"],
+    rule: PairRule,
+) -> Float[Array, "L N N"]:
+    def step(theta: Array, before: tuple[Array, Layer]) -> Array:
+        K, layer = before
+        return tangent_map(activation, K, theta, layer, rule)[1]
+
+    return every_layer(step, theta1, (kernels[:-1], layers))

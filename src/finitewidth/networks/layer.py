@@ -1,0 +1,56 @@
+r"""One layer of a network: its hyperparameters by name, and the formulas in which they enter.
+
+Everything else about a layer is an average over neurons: $\langle\sigma_\alpha\sigma_\beta\rangle_K$ at infinite width,
+$\frac1n\sum_j\sigma_{j;\alpha}\sigma_{j;\beta}$ in a real network. What the layer makes of such an average is the same in both.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+from jaxtyping import Float
+
+from .._arrays import Array
+
+
+def kernel_of(C_b: Any, C_W: Any, average: Any) -> Any:
+    r"""$C_b + C_W\langle\sigma_\alpha\sigma_\beta\rangle$, PDLT (4.118) and PDLT (4.70)."""
+    return C_b + C_W * average
+
+
+class Layer(eqx.Module):
+    r"""The layer $\ell$ that receives an average over the $n_{\ell-1}$ neurons before it; or several layers at once, their
+    numbers stacked along a first axis, as `lax.scan` wants them."""
+
+    C_b: Float[Array, "*layers"]
+    C_W: Float[Array, "*layers"]
+    lambda_b: Float[Array, "*layers"]
+    lambda_W: Float[Array, "*layers"]
+    inverse_width: Float[Array, "*layers"]
+    r"""$1/n_{\ell-1}$; zero for the first layer, whose inputs do not fluctuate."""
+
+    def __getitem__(self, index: Any) -> "Layer":
+        """One layer of a stack, or some of them."""
+        return jax.tree.map(lambda leaf: leaf[index], self)
+
+    def kernel(self, average: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        r"""The kernel, or the metric, that this layer makes: $C_b + C_W\langle\sigma_\alpha\sigma_\beta\rangle$, PDLT (4.118)."""
+        return kernel_of(self.C_b, self.C_W, average)
+
+    def own_tangent_kernel(self, average: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        r"""What this layer's own parameters add to the tangent kernel: $\lambda_b + \lambda_W\langle\sigma_\alpha\sigma_\beta\rangle$,
+        PDLT (8.23)."""
+        return self.lambda_b + self.lambda_W * average
+
+    def tangent_kernel(
+        self, average: Float[Array, "*#shape"], slopes: Float[Array, "*#shape"], theta: Float[Array, "*#shape"]
+    ) -> Float[Array, "*#shape"]:
+        r"""What the layer makes of the tangent kernel before it,
+        $\lambda_b + \lambda_W\langle\sigma_\alpha\sigma_\beta\rangle + C_W\langle\sigma'_\alpha\sigma'_\beta\rangle\Theta_{\alpha\beta}$,
+        PDLT (8.63), (9.5)."""
+        return self.own_tangent_kernel(average) + self.C_W * slopes * theta
+
+    def covariance(self, source: Float[Array, "*shape"], pushed: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        r"""The covariance of the metric, $C_W^2\big[\frac1{n_{\ell-1}}\mathrm{Cov}(\sigma\sigma, \sigma\sigma) + T v T^{\mathsf T}\big]$:
+        what the neurons before add (`source`) and what they pass on (`pushed`), PDLT (4.119)."""
+        return self.C_W**2 * (self.inverse_width * source + pushed)

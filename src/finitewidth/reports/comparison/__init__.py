@@ -1,0 +1,5 @@
+"""Theory laid over measurement, and one law over another: the verb, what it finds, and how that reads."""
+
+from .compare import compare as compare
+from .flows import Comparison as Comparison
+from .laws import LawComparison as LawComparison

@@ -1,0 +1,167 @@
+"""A flow laid over its measurement, entry by entry, in standard errors."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..._arrays import Array
+from ..._errors import ArgumentError, ShapeError
+from ...results import Flow, Measurement
+from ..plain import plain
+from ..section import Tone, Words
+from .components import components
+from .flow_tables import deviation_tables
+from .rows import Row, Summary
+from .same import check_same_description
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from rich.console import RenderableType
+
+# Differences below this, relative to the natural size of a quantity, are rounding: entries that do not fluctuate at
+# all (the first layer; the square of a sign) are known exactly, and have no standard error worth the name.
+_ROUNDING = 1e-12
+_WORST = 5  # entries that a table shows
+_SAME_INPUTS = 1e-9  # relative difference of first-layer kernels, which a kernel that was given may have
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Every independent entry of G, G1, V and, if both sides know them, H, H1, A, B, D, F in every layer measured;
+    columns are arrays of equal length.
+
+    Theory's side of `G` is $K + G^{\\{1\\}}/n$, the mean metric to the order known, PDLT (4.104), and that of `H`
+    is $\\Theta + H^{\\{1\\}}/n$, PDLT (9.3). Theory is exact up to higher orders in 1/n, so with enough networks
+    deviations must show: they shrink when widths grow.
+    """
+
+    quantity: np.ndarray
+    layer: Int[np.ndarray, " R"]
+    component: np.ndarray
+    theory: Float[np.ndarray, " R"]
+    measured: Float[np.ndarray, " R"]
+    standard_error: Float[np.ndarray, " R"]
+    deviation: Float[np.ndarray, " R"]
+    network: str
+    networks: int
+    seed: int
+    method: str
+
+    def __len__(self) -> int:
+        return len(self.deviation)
+
+    def __getitem__(self, index: int) -> Row:
+        return Row(
+            str(self.quantity[index]),
+            int(self.layer[index]),
+            str(self.component[index]),
+            *(float(column[index]) for column in (self.theory, self.measured, self.standard_error, self.deviation)),
+        )
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self[index] for index in range(len(self)))
+
+    @property
+    def worst(self) -> Row:
+        """The entry that is farthest off."""
+        return self.farthest(1)[0]
+
+    def farthest(self, count: int) -> list[Row]:
+        """The `count` entries that are farthest off, the worst first."""
+        return [self[int(index)] for index in np.argsort(-np.abs(self.deviation), kind="stable")[:count]]
+
+    def summary(self) -> list[Summary]:
+        """One line for each quantity and layer."""
+        lines = []
+        for name in self.quantities:
+            of = self.quantity == name
+            for layer in np.unique(self.layer[of]):
+                lines.append(self._summary(name, int(layer), of & (self.layer == layer)))
+        return lines
+
+    @property
+    def quantities(self) -> list[str]:
+        """The names of what is compared, in order."""
+        return list(dict.fromkeys(self.quantity.tolist()))
+
+    def _summary(self, name: str, layer: int, mask: np.ndarray) -> Summary:
+        deviation = self.deviation[mask]
+        uncertain = int((self.standard_error[mask] > 0).sum())
+        rms = float(np.sqrt(np.mean(deviation**2)))
+        return Summary(name, layer, len(deviation), float(np.abs(deviation).max()), rms, expected_largest(uncertain))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON knows; an infinite deviation is the string "inf"."""
+        about = {"network": self.network, "networks": self.networks, "seed": self.seed, "method": self.method}
+        rows = [row._asdict() for row in self]
+        return plain({**about, "rows": rows, "summary": [line._asdict() for line in self.summary()]})
+
+    def plot(self, axes: "tuple[Axes, Axes] | None" = None) -> "tuple[Axes, Axes]":
+        """Measured against theory, and deviations by layer; on a new figure unless `axes` are given."""
+        from ...figures import comparison
+
+        return comparison(self, axes)
+
+    def __rich__(self) -> "RenderableType":
+        from ..terminal import stacked
+
+        head = f"Theory against {self.networks} networks (method {self.method}, seed {self.seed})"
+        tables = deviation_tables(self.summary(), self.farthest(_WORST))
+        return stacked((Words(head, Tone.STRONG), Words(self.network, Tone.SOFT), *tables))
+
+    def __str__(self) -> str:
+        from ..terminal import as_text
+
+        return as_text(self.__rich__())
+
+    __repr__ = __str__
+
+
+def expected_largest(count: int) -> float:
+    r"""The mean largest of $m$ independent $|z|$, $z$ normal: $\int_0^\infty 1 - \mathrm{erf}(t/\sqrt2)^m\,dt$."""
+    if count == 0:
+        return 0.0
+    t = np.linspace(0.0, 12.0, 1201)
+    inside = np.array([math.erf(value / math.sqrt(2)) for value in t])
+    return float(np.trapezoid(1 - inside**count, t))
+
+
+def compare_flows(theory: Flow[Array], measured: Flow[Measurement]) -> Comparison:
+    """Every entry that both have, of one network and the same inputs."""
+    if theory.metric is None:
+        raise ArgumentError("theory", "a flow that stops at the kernel", "flow(..., through='vertex')")
+    check_same_description("measured", theory.net, measured.net)
+    if theory.K.shape != measured.K.shape:
+        samples = measured.K.shape[-1]
+        raise ShapeError("measured", f"{samples} inputs", f"{theory.K.shape[-1]}, as in `theory`")
+    first, other = np.asarray(theory.K[0]), np.asarray(measured.K[0])
+    if np.abs(first - other).max() > _SAME_INPUTS * np.abs(first).max():
+        raise ArgumentError("measured", "networks that saw other inputs", "those of `theory`")
+    ensemble = measured.known_ensemble()
+    columns = [part.columns(theory, measured) for part in components(theory, measured)]
+    quantity, layer, component, expected, found, error, size = (
+        np.concatenate(column) for column in zip(*columns, strict=True)
+    )
+    return Comparison(
+        quantity,
+        layer,
+        component,
+        expected,
+        found,
+        error,
+        _deviation(found - expected, error, size),
+        network=repr(theory.net),
+        networks=ensemble.networks,
+        seed=ensemble.seed,
+        method=ensemble.method,
+    )
+
+
+def _deviation(difference: np.ndarray, error: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """In standard errors; zero for rounding, infinite where what is known exactly is different."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.abs(difference) <= _ROUNDING * size, 0.0, difference / error)

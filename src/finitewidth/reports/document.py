@@ -1,0 +1,49 @@
+"""What all reports have in common: sections, and three ways to read them."""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .section import Section
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Document:
+    """A report. Print it, or ask for `to_json()`, `to_html()` or its `data`.
+
+    `head` says what it is about, `foot` what made it; `sections` are read in between.
+    """
+
+    head: Section
+    sections: tuple[Section, ...]
+    foot: Section
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """All of it in types that JSON knows, by section: what made it, what it is about, what there is to say."""
+        return {section.name: section.data for section in (self.foot, self.head, *self.sections)}
+
+    def to_json(self) -> str:
+        """The data as JSON."""
+        return json.dumps(self.data, indent=2, allow_nan=False)
+
+    def to_html(self) -> str:
+        """A page that needs nothing but itself."""
+        from .html import page
+
+        return page(self.head, self.sections, self.foot)
+
+    def __rich__(self) -> "RenderableType":
+        from .terminal import whole
+
+        return whole(self.head, self.sections, self.foot)
+
+    def __str__(self) -> str:
+        from .terminal import as_text
+
+        return as_text(self.__rich__())
+
+    __repr__ = __str__

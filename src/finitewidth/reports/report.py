@@ -1,0 +1,95 @@
+"""`report`: all there is to say about a network at initialisation, section by section."""
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from .._entry import entry
+from .._errors import ValidityWarning
+from .._validation import as_count
+from ..critical import Criticality, criticality
+from ..ensembles import simulate
+from ..expansion import flow
+from ..networks import MLP, as_mlp
+from ..results import Flow
+from .comparison.flows import Comparison, compare_flows
+from .document import Document
+from .inputs import best_mean_square, generic_inputs, quick
+from .sections.agreement import about_agreement
+from .sections.criticality import about_criticality, is_tuned
+from .sections.layers import about_layers
+from .sections.network import about_network
+from .sections.origin import about_origin
+from .sections.training import about_training
+from .sections.validity import about_validity
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Document):
+    """A report. `data` is all of it in types that JSON knows; print it, or ask for `to_json()` or `to_html()`.
+
+    - `data["meta"]`: versions, seed, settings, inputs. `data["network"]`: what it is about.
+    - `data["criticality"]`: class, reason, all critical points, the `recommended` one, whether the network is `tuned`.
+    - `data["layers"]`: columns by layer, one entry a layer (and input): theory and, under `measured`, networks.
+    - `data["training"]`: tangent kernel of the first input by layer, its fluctuation, each layer's share in it, learning
+      rates of plain gradient descent, a verdict; `null` for activations that jump.
+    - `data["validity"]`: depth over width, the largest fluctuation of all layers, and what they mean.
+    - `data["agreement"]`: theory against the networks, in standard errors.
+
+    `theory`, `measured` and `comparison` are the results behind it.
+    """
+
+    theory: Flow
+    measured: Flow
+    comparison: Comparison
+
+
+@entry()
+def report(
+    net: MLP, x: Any = None, *, networks: int | None = None, seed: int = 0, progress: bool | None = None
+) -> Report:
+    r"""Criticality, kernel, vertex and fluctuations of a network by depth, laid over a quick simulation.
+
+    **Arguments:**
+
+    - `net`: the network, tuned or not.
+    - `x`: inputs, shape (N, n_0). By default two inputs of correlation one half; their mean square is one, or, for a
+      network tuned to a finite $K^\star$, the one that makes $K^{(1)} = K^\star$.
+    - `networks`: how many networks to draw; by default as many as a few seconds allow.
+    - `seed`: of the simulation.
+    - `progress`: as in `simulate`.
+    """
+    as_mlp(net)
+    if x is not None:
+        net.first_kernel(x)  # bad inputs are refused before any work
+    count = quick(net) if networks is None else as_count(networks, "networks", at_least=2)
+    verdict = criticality(net.activation)
+    inputs, described = _generic(net, verdict) if x is None else (x, "given")
+    with warnings.catch_warnings(), ThreadPoolExecutor(1) as compiler:
+        warnings.simplefilter("ignore", ValidityWarning)  # it is what the section on validity is about
+        # Most of the time is spent in XLA's compiler, which lets two threads use two processors.
+        of_theory = compiler.submit(flow, net, inputs)
+        of_training = compiler.submit(about_training, net, inputs)
+        measured = simulate(net, inputs, networks=count, seed=seed, progress=progress)
+        theory, training = of_theory.result(), of_training.result()
+    comparison = compare_flows(theory, measured)
+    fluctuation = float(theory.relative_fluctuation.max())
+    sections = (
+        about_criticality(net, verdict),
+        about_layers(theory, measured, _slope(net, verdict)),
+        training,
+        about_validity(net, fluctuation),
+        about_agreement(comparison, fluctuation),
+    )
+    return Report(about_network(net), sections, about_origin(measured, described), theory, measured, comparison)
+
+
+def _generic(net: MLP, verdict: Criticality) -> tuple[Any, str]:
+    point = verdict.point
+    return generic_inputs(net.widths[0], best_mean_square(point) if point and is_tuned(net, verdict) else 1.0)
+
+
+def _slope(net: MLP, verdict: Criticality) -> float | None:
+    """Of the fluctuation by depth over width, which a critical network has."""
+    return verdict.exponents.nu if verdict.exponents and is_tuned(net, verdict) else None

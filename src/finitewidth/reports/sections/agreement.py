@@ -1,0 +1,73 @@
+"""How far theory and networks are apart, in standard errors."""
+
+from functools import partial
+
+from ...figures import comparison as draw_comparison
+from ..comparison.flow_tables import FAR, deviation
+from ..comparison.flows import Comparison
+from ..numbers import digits, with_error
+from ..plain import plain
+from ..section import Column, Drawing, Section, Table, Tone, Words
+
+_CAPTION = "Every independent entry of the mean metric G, its shift G1 and the vertex V. Shaded: four standard errors."
+_WORST = 5
+
+
+def about_agreement(comparison: Comparison, fluctuation: float) -> Section:
+    """`fluctuation` is the largest relative variance of the metric: what theory leaves out is smaller by as much."""
+    data = {
+        "entries": len(comparison),
+        "worst": comparison.worst._asdict(),
+        "summary": [line._asdict() for line in comparison.summary()],
+    }
+    parts = (
+        Drawing("deviations", partial(draw_comparison, comparison), _CAPTION),
+        Words(sentence(comparison, fluctuation)),
+        _largest(comparison),
+        _farthest(comparison),
+    )
+    return Section("agreement", "Theory against networks", plain(data), parts)
+
+
+def sentence(comparison: Comparison, fluctuation: float) -> str:
+    """How theory fares, and what to expect of it."""
+    if not any(line.expected_largest > 0 for line in comparison.summary()):
+        return "Nothing fluctuates in a network of one layer."
+    share = f"up to about {100 * fluctuation:.2g} %" if fluctuation < 1 else "more than the whole"
+    return (
+        f"{comparison.networks} networks. Theory leaves out the next order in 1/n, here {share} of V and of the "
+        "shift of K: more networks would resolve it, wider ones shrink it."
+    )
+
+
+def _largest(comparison: Comparison) -> Table:
+    """One line a quantity."""
+    names = comparison.quantities
+    of = {name: [line for line in comparison.summary() if line.quantity == name] for name in names}
+    largest = (max(line.largest for line in lines) for lines in of.values())
+    return Table(
+        (
+            Column("quantity", tuple(names), left=True),
+            Column("entries", tuple(str(sum(line.entries for line in lines)) for lines in of.values())),
+            Column("largest deviation", tuple(_in_standard_errors(value) for value in largest)),
+        )
+    )
+
+
+def _in_standard_errors(value: float) -> Words:
+    return Words(f"{value:.2f} std. errors", Tone.BAD if value > FAR else Tone.GOOD)
+
+
+def _farthest(comparison: Comparison) -> Table:
+    """The entries that are farthest off, in a terminal the very farthest."""
+    rows = comparison.farthest(_WORST)
+    return Table(
+        (
+            Column("farthest entry", tuple(row.component for row in rows), left=True),
+            Column("layer", tuple(str(row.layer) for row in rows)),
+            Column("theory", digits((row.theory for row in rows), 6)),
+            Column("measured", tuple(with_error(row.measured, row.standard_error) for row in rows)),
+            Column("deviation", tuple(deviation(row.deviation) for row in rows)),
+        ),
+        lines=1,
+    )

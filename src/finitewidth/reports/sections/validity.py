@@ -1,0 +1,77 @@
+r"""What the size of the fluctuations means for the use of theory, PDLT (0.14)-(0.19).
+
+The expansion parameter is the relative variance of the metric, $V/(nK^2) \simeq \nu L/n$: what the flow leaves out is
+smaller than what it keeps by this factor.
+"""
+
+import math
+from dataclasses import dataclass
+
+from ...networks import MLP
+from ..plain import plain
+from ..section import Fact, Section, Words
+
+
+@dataclass(frozen=True)
+class Regime:
+    """A range of fluctuations: its name and its meaning."""
+
+    below: float
+    label: str
+    meaning: str
+
+
+_REGIMES = (
+    Regime(
+        0.01,
+        "nearly infinite width",
+        "kernels of different networks agree within a tenth: the infinite-width theory is a good description, "
+        "and representations hardly depend on the draw of the weights",
+    ),
+    Regime(
+        0.1,
+        "effectively deep",
+        "networks differ visibly, and the first correction in 1/n describes how: the regime the theory is for",
+    ),
+    Regime(
+        0.5,
+        "strained",
+        "the first correction still gives the size of the fluctuations, but the orders left out are a sizeable part "
+        "of it: check against a simulation",
+    ),
+    Regime(
+        float("inf"),
+        "strongly coupled",
+        "kernels vary from network to network by about their own size: an expansion in 1/n is not to be trusted, "
+        "use a simulation, more width or less depth",
+    ),
+)
+
+
+def regime(fluctuation: float) -> Regime:
+    """The regime of a relative variance of the metric."""
+    return next(regime for regime in _REGIMES if fluctuation < regime.below or regime is _REGIMES[-1])
+
+
+def about_validity(net: MLP, fluctuation: float) -> Section:
+    """`fluctuation` is the largest relative variance of the metric in the network."""
+    found, spread = regime(fluctuation), math.sqrt(fluctuation)
+    data = {
+        "depth_over_width": net.depth_over_width,
+        "relative_fluctuation": fluctuation,
+        "relative_spread": spread,
+        "label": found.label,
+        "meaning": found.meaning,
+    }
+    facts = (
+        Fact("depth over width, Σ 1/n", f"{net.depth_over_width:.4g}"),
+        Fact("largest V/(nK²)", f"{fluctuation:.4g}"),
+        Fact("regime", found.label),
+    )
+    return Section("validity", "Depth over width", plain(data), (Words(sentence(spread, found.meaning)),), facts)
+
+
+def sentence(spread: float, meaning: str) -> str:
+    """The kernel's standard deviation, relative to its mean, and what it means."""
+    size = f"{100 * spread:.2g} % of" if spread < 1 else f"{spread:.2g} times"
+    return f"The kernel's standard deviation between networks is {size} its mean: {meaning}."

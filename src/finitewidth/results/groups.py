@@ -1,0 +1,59 @@
+r"""Groups of quantities, the same for theory and for measurement: generic in what their fields are made of.
+
+Layer $\ell$ stands at index $\ell-1$. Everything is in the book's normalisation, with $n = n_{\ell-1}$ the width of the layer before.
+Means over networks are `G` and `H`; their limits at infinite width, `K` and `Theta`, are known exactly on both sides.
+"""
+
+from typing import Generic
+
+import equinox as eqx
+from jaxtyping import Float
+
+from .._arrays import Array
+from .measurement import Leaf
+
+
+class Metric(eqx.Module, Generic[Leaf]):
+    r"""The metric $\widehat G$ of a network: mean and covariance."""
+
+    G1: Leaf
+    r"""$G^{\{1\}} = n(G - K)$ to leading order in theory, PDLT (4.115), as it is when measured; shape (L, N, N)."""
+    G: Leaf
+    r"""The mean metric $E[\widehat G_{\alpha\beta}] = E[z_{i;\alpha}z_{i;\beta}]$; in theory $K + G^{\{1\}}/n$, PDLT (4.104);
+    shape (L, N, N)."""
+    V: Leaf
+    r"""The four-point vertex $V_{(\alpha\beta)(\gamma\delta)} = n\,\mathrm{Cov}(\widehat G_{\alpha\beta}, \widehat G_{\gamma\delta})$,
+    PDLT (4.76), (4.119); shape (L, N, N, N, N)."""
+
+
+class NextOrder(eqx.Module, Generic[Leaf]):
+    """One order beyond the book: the third cumulant of the metric and the second corrections of the other two."""
+
+    six_point: Leaf
+    r"""$n^2$ times the third cumulant of the metric, PDLT (4.59), on unordered pairs of samples; shape (L, P, P, P)."""
+    V1: Leaf
+    r"""The correction of the vertex, $V = V^{\{0\}} + V^{\{1\}}/n + \dots$, PDLT (4.105); shape (L, N, N, N, N)."""
+    G2: Leaf
+    r"""The second correction of the mean metric, $G = K + G^{\{1\}}/n + G^{\{2\}}/n^2 + \dots$, PDLT (4.104); shape (L, N, N)."""
+
+
+class Tangent(eqx.Module, Generic[Leaf]):
+    r"""The tangent kernel $\widehat H$: mean, and correlations with itself and with preactivations."""
+
+    Theta: Float[Array, "layers N N"]
+    r"""The frozen tangent kernel of infinite width, PDLT (8.63), (9.5)."""
+    H1: Leaf
+    r"""$H^{\{1\}} = n(H - \Theta)$, PDLT (9.3); shape (layers, N, N)."""
+    H: Leaf
+    r"""The mean $E[\widehat H_{ii;\alpha\beta}]$, PDLT (8.58); in theory $\Theta + H^{\{1\}}/n$, PDLT (9.3); shape (layers, N, N)."""
+    A: Leaf
+    r"""$A_{(12)(34)} = n\,\mathrm{Cov}[\widehat H_{ii;12}, \widehat H_{jj;34}]$, $i \ne j$, PDLT (8.82), (8.97);
+    axes (layer, 1, 2, 3, 4)."""
+    B: Leaf
+    r"""$B_{1324} = n\,E[\widehat H_{ij;12}\widehat H_{ij;34}]$, $i \ne j$, PDLT (8.82), (8.89); axes as printed, (layer, 1, 3, 2, 4)."""
+    D: Leaf
+    r"""$D_{1234} = n\,\mathrm{Cov}[z_{i;1}z_{i;2}, \widehat H_{jj;34}]$, $i \ne j$, PDLT (8.67), (8.77); axes (layer, 1, 2, 3, 4)."""
+    F: Leaf
+    r"""$F_{1324} = n\,E[z_{i;1}z_{j;2}\widehat H_{ij;34}]$, $i \ne j$, PDLT (8.67), (8.79); axes as printed, (layer, 1, 3, 2, 4)."""
+    layers: tuple[int, ...] = eqx.field(static=True)
+    """The layers along the first axis, counted from 1: all of them in theory, those that were measured in an ensemble."""
