@@ -1,0 +1,127 @@
+"""What becomes of tokens, and the advice that follows, on both sides of every threshold."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import finitewidth as fw
+from finitewidth.advice.token_fates import GAMMAS, TEMPERATURES, Fates, recommend_gamma, recommend_tau0, token_fates
+from made_up_laws import from_to, tokens, with_fates
+
+MODULE = import_module("finitewidth.advice.token_fates")
+EPSILON = 1e-9
+START = np.array([[1.0, 0.3, 0.2], [0.3, 2.0, 0.1], [0.2, 0.1, 6.0]])  # of mean square 3
+
+
+def fates(final, **settings):
+    return token_fates(from_to(START, [final], **settings))
+
+
+def test_an_explosion_is_a_mean_square_that_has_more_than_doubled():
+    assert fates(START * (2 + EPSILON)) == Fates(explosion=1, vanishing=0, collapse=0)
+    assert fates(START * (2 - EPSILON)) == Fates(explosion=0, vanishing=0, collapse=0)
+
+
+def test_vanishing_is_a_mean_square_that_has_more_than_halved():
+    assert fates(START * (0.5 - EPSILON)) == Fates(explosion=0, vanishing=1, collapse=0)
+    assert fates(START * (0.5 + EPSILON)) == Fates(explosion=0, vanishing=0, collapse=0)
+
+
+@pytest.mark.parametrize(
+    ("squares", "fate"),
+    [
+        ((5.9, 5.9, 5.9), (0, 0, 0)),  # the first token sixfold, the third as it was
+        ((0.1, 0.1, 17.7), (0, 0, 0)),  # the largest threefold, the first all but gone
+        ((0.1, 0.1, 17.9), (1, 0, 0)),  # the same, with the mean past the double
+        ((4.4, 0.03, 0.03), (0, 1, 0)),  # the first fourfold, the mean below the half
+        ((4.4, 0.1, 0.1), (0, 0, 0)),
+    ],
+)
+def test_the_norm_is_the_mean_square_of_all_tokens(squares, fate):
+    """Neither one token's, nor the largest, nor that of the matrix, whose squares favour large tokens."""
+    assert fates(np.diag(squares)) == Fates(*fate)
+
+
+def with_correlations(first, second, third):
+    """Three tokens of different sizes."""
+    rho = np.array([[1, first, second], [first, 1, third], [second, third, 1]])
+    sizes = np.array([1.0, 1.5, 2.0])
+    return rho * np.outer(sizes, sizes)
+
+
+def test_a_collapse_is_a_mean_correlation_above_nine_tenths():
+    """Of all pairs, whatever the sizes of the tokens."""
+    assert fates(with_correlations(0.95, 0.9, 0.85 + EPSILON)).collapse == 1
+    assert fates(with_correlations(0.95, 0.9, 0.85 - EPSILON)).collapse == 0
+    assert token_fates(from_to(tokens(0.2), [tokens(-0.95)])).collapse == 0
+
+
+def test_one_token_cannot_collapse():
+    assert token_fates(from_to(np.eye(1), [np.eye(1)])) == Fates(0, 0, 0)
+
+
+def test_a_path_that_was_stopped_has_exploded():
+    assert fates(START, status="stopped") == Fates(explosion=1, vanishing=0, collapse=0)
+    assert fates(START, status="running") == Fates(explosion=0, vanishing=0, collapse=0)
+
+
+def test_shares_are_of_all_paths():
+    assert token_fates(with_fates(explosion=5, vanishing=20, collapse=40)) == Fates(0.05, 0.2, 0.4)
+    assert Fates(0.05, 0.2, 0.4).worst == Fates(0.4, 0.05, 0.2).worst == Fates(0.2, 0.4, 0.05).worst == 0.4
+
+
+@pytest.fixture
+def scanned(monkeypatch):
+    """Replaces the limit by a made-up law for each gamma; records what was asked for."""
+    asked = []
+
+    def limit_of(fates_of):
+        def sde(block, V0, depth_to_width, paths, seed, **_):
+            asked.append((float(block.gamma), np.asarray(V0).tolist(), depth_to_width, seed))
+            return with_fates(**fates_of(float(block.gamma)))
+
+        monkeypatch.setattr(MODULE, "covariance_sde", sde)
+        return asked
+
+    return limit_of
+
+
+def advise(recommend, scale=1.0, seed=0):
+    """Advice where the parameter, divided by `scale`, is a residual block's gamma."""
+    return recommend(lambda value: fw.ShapedResNet(value / scale), tokens(0.2), 0.5, seed)
+
+
+LARGEST_TEMPERATURE = max(TEMPERATURES)
+
+
+@pytest.mark.parametrize("fate", ["explosion", "vanishing", "collapse"])
+def test_the_largest_gamma_that_is_safe(scanned, fate):
+    """One network in twenty may go wrong in each way, and no more."""
+    scanned(lambda gamma: {fate: 5 if gamma in (0.05, 0.3, 0.4) else 6})
+    assert advise(recommend_gamma).chosen == 0.4
+
+
+@pytest.mark.parametrize("fate", ["explosion", "vanishing", "collapse"])
+def test_the_lowest_temperature_that_is_safe(scanned, fate):
+    scanned(lambda gamma: {fate: 5 if gamma * LARGEST_TEMPERATURE in (0.5, 1.0, 4.0) else 6})
+    assert advise(recommend_tau0, scale=LARGEST_TEMPERATURE).chosen == 0.5
+
+
+@pytest.mark.parametrize("recommend", [recommend_gamma, recommend_tau0])
+def test_no_value_is_safe(scanned, recommend):
+    scanned(lambda _: {"collapse": 6})
+    assert advise(recommend, scale=LARGEST_TEMPERATURE).chosen is None
+
+
+def test_fates_stand_beside_their_values(scanned):
+    """In order, each from its own block, with the covariance, the depth and the seed asked for."""
+    asked = scanned(lambda gamma: {"explosion": round(100 * gamma)})
+    advice = advise(recommend_gamma, seed=7)
+    assert (advice.parameter, advice.values) == ("gamma", GAMMAS)
+    assert advice.fates == tuple(Fates(gamma, 0, 0) for gamma in GAMMAS)
+    assert asked == [(gamma, tokens(0.2).tolist(), 0.5, 7) for gamma in GAMMAS]
+    asked.clear()
+    advice = advise(recommend_tau0, scale=LARGEST_TEMPERATURE, seed=8)
+    assert (advice.parameter, advice.values) == ("tau0", TEMPERATURES)
+    assert asked == [(tau0 / LARGEST_TEMPERATURE, tokens(0.2).tolist(), 0.5, 8) for tau0 in TEMPERATURES]
