@@ -1,9 +1,14 @@
-"""Tests run in float64; `references` and other helpers beside this file can be imported."""
+"""Tests run in float64 with all annotations checked; `references` and other helpers beside this file can be imported.
 
-import sys
+Two tiers: what decides correctness runs always; with `--measured` also what is slow, compiled as users run it.
+"""
+
+import contextlib
+import os
 from pathlib import Path
 
 import jax
+import jaxtyping
 import pytest
 
 HERE = Path(__file__).parent
@@ -11,15 +16,43 @@ MAPPED_REGIONS = Path("/proc/self/maps")
 MANY_REGIONS = 20_000  # Linux allows a process 65,530
 
 jax.config.update("jax_enable_x64", True)
-jax.config.update("jax_compilation_cache_dir", str(HERE.parent / ".pytest_cache" / "jax"))  # for the next run
+# Compiled code for the next run, and for other workers; another place may be given where it survives a clean checkout.
+CACHE = os.environ.get("FINITEWIDTH_TEST_CACHE", str(HERE.parent / ".pytest_cache" / "jax"))
+jax.config.update("jax_compilation_cache_dir", CACHE)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-sys.path.insert(0, str(HERE))
+
+_raises = pytest.raises
+
+
+@contextlib.contextmanager
+def raises(*expected, **how):
+    """`pytest.raises`, with annotations unchecked inside: a user's wrong call must meet our own errors."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        with _raises(*expected, **how) as caught:
+            yield caught
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
+
+
+pytest.raises = raises
+
+
+def pytest_addoption(parser):
+    parser.addoption("--measured", action="store_true", help="run the measured tier, and only it")
+
+
+def pytest_collection_modifyitems(config, items):
+    measured = config.getoption("--measured")
+    chosen = [item for item in items if (item.get_closest_marker("measured") is not None) == measured]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
 
 
 @pytest.fixture(autouse=True)
 def compiled_in_haste(request):
-    """Most tests wait for the compiler, not for what it compiles; Monte Carlo is the other way round."""
-    jax.config.update("jax_disable_most_optimizations", request.node.get_closest_marker("slow") is None)
+    """Most tests wait for the compiler, not for what it compiles; measured ones run what users run."""
+    jax.config.update("jax_disable_most_optimizations", request.node.get_closest_marker("measured") is None)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -3,35 +3,40 @@
 import matplotlib as mpl
 import numpy as np
 
-from finitewidth.ensembles import MeasuredFlow, Measurement
-from finitewidth.flow import Flow
+from finitewidth.kernels.pairs import pair_index
 from finitewidth.networks import MLP
+from finitewidth.results import Ensemble, Flow, Measurement, Metric
 
 mpl.use("Agg")  # whoever compares or draws made-up results does so without a screen
 
-ERRORS = {"K": 0.01, "G1": 0.1, "V": 0.05}
+ERRORS = {"G": 0.01, "G1": 0.1, "V": 0.05}
 
 
 def theory(widths=(2, 8, 4, 1), samples=2, seed=0):
     """A flow of random numbers; nothing fluctuates in the first layer."""
     net = MLP("tanh", widths)
     random = np.random.default_rng(seed)
-    layers, pairs = net.depth, samples * (samples + 1) // 2
+    pairs = pair_index(samples)
+    layers, count = net.depth, len(pairs.a)
     K = 1 + random.uniform(size=(layers, samples, samples))
-    vertex = random.uniform(size=(layers, pairs, pairs))
-    correction = random.normal(size=(layers, pairs))
-    vertex[0], correction[0] = 0, 0
-    return Flow(net, (K + K.mT) / 2, (vertex + vertex.mT) / 2, correction)
+    K = (K + K.mT) / 2
+    v = random.uniform(size=(layers, count, count))
+    g1 = random.normal(size=(layers, count))
+    v[0], g1[0] = 0, 0
+    n = np.asarray(widths[:-1], dtype=float)
+    V = pairs.unpack_twice((v + v.mT) / 2) * n[:, None, None, None, None]
+    g1 = pairs.unpack(g1)
+    return Flow(net, K, Metric(G1=g1 * n[:, None, None], G=K + g1, V=V))
 
 
 def perfect(flow, networks=100):
     """Networks that do exactly what theory says, known to the errors above; the first layer without error."""
 
-    def measurement(mean, error):
-        errors = np.full(mean.shape, error)
+    def measurement(name):
+        mean = np.array(getattr(flow, name))
+        errors = np.full(mean.shape, ERRORS[name])
         errors[0] = 0
-        return Measurement(np.array(mean), errors)
+        return Measurement(mean, errors)
 
-    fields = {"K": flow.G, "G1": flow.G1, "V": flow.V}
-    parts = {name: measurement(field, ERRORS[name]) for name, field in fields.items()}
-    return MeasuredFlow(**parts, widths=flow.net.widths, networks=networks, seed=7, method="chain")
+    metric = Metric(**{name: measurement(name) for name in ERRORS})
+    return Flow(flow.net, flow.K, metric, ensemble=Ensemble(networks, seed=7, method="chain"))

@@ -1,4 +1,4 @@
-"""Imports go down only: a room looks at the rooms below it and at nothing else."""
+"""Imports go down only: a room looks at the rooms below it and at nothing else, and no files import each other in a circle."""
 
 import ast
 from collections.abc import Iterator
@@ -13,12 +13,14 @@ FLOORS = [
     {"gaussian"},
     {"activations"},
     {"networks"},
-    {"flow", "proportional", "ensembles"},
-    {"criticality"},
+    {"kernels", "results"},
+    {"realised", "runs"},
+    {"exact", "expansion", "proportional", "ensembles"},
+    {"critical"},
     {"learning", "information"},
     {"advice"},
     {"figures"},
-    {"report"},
+    {"reports"},
     {"cli", "app", "torch"},
 ]
 FLOOR = {room: height for height, floor in enumerate(FLOORS) for room in floor}
@@ -29,11 +31,12 @@ def room_of(module: tuple[str, ...]) -> str | None:
     return module[0] if module and not module[0].startswith("_") else None
 
 
-def imported(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Modules of finitewidth imported anywhere in `source`, a file that lies in `package`, relative to finitewidth."""
+def imported(source: str, package: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """What of finitewidth is imported anywhere in `source`, a file that lies in `package`: modules relative to finitewidth,
+    each with the names that are taken from it."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (tuple(name.name.split(".")[1:]) for name in node.names if name.name.startswith("finitewidth."))
+            yield from ((tuple(n.name.split(".")[1:]), ()) for n in node.names if n.name.startswith("finitewidth."))
         elif isinstance(node, ast.ImportFrom):
             path = tuple(node.module.split(".")) if node.module else ()
             if node.level:
@@ -42,7 +45,14 @@ def imported(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]
                 path = path[1:]
             else:
                 continue
-            yield from [path] if path else [(name.name,) for name in node.names]
+            yield path, tuple(name.name for name in node.names)
+
+
+def rooms_imported(source: str, package: tuple[str, ...]) -> set[str]:
+    found = set()
+    for path, names in imported(source, package):
+        found |= {room_of(module) for module in ([path] if path else [(name,) for name in names])}
+    return found - {None}
 
 
 def violation(importer: str, target: str) -> str | None:
@@ -57,7 +67,7 @@ def violation(importer: str, target: str) -> str | None:
 
 
 def complaints(source: str, package: tuple[str, ...], room: str) -> list[str]:
-    targets = {room_of(module) for module in imported(source, package)} - {None}
+    targets = rooms_imported(source, package)
     return sorted(reason for target in targets if (reason := violation(room, target)))
 
 
@@ -71,7 +81,7 @@ def test_imports_go_down_only(file):
     room = room_of((*file.parts[:-1], file.stem))
     source = (PACKAGE / file).read_text("utf-8")
     if room is None:
-        assert [room_of(module) for module in imported(source, file.parts[:-1]) if room_of(module)] == []
+        assert rooms_imported(source, file.parts[:-1]) == set()
         return
     assert room in FLOOR, f"{file} is in no known room"
     assert complaints(source, file.parts[:-1], room) == []
@@ -84,13 +94,78 @@ def test_imports_go_down_only(file):
         ("from .._errors import DomainError", []),
         ("from . import kernel\nfrom .kernel import step", []),
         ("import jax\nfrom jax import numpy", []),
-        ("from ..ensembles.chain import x", ["flow and ensembles are on one floor"]),
-        ("from finitewidth.criticality import x", ["criticality is above flow"]),
-        ("from .. import criticality", ["criticality is above flow"]),
-        ("import finitewidth.report.html", ["report is above flow"]),
-        ("def f():\n    from ..cli import main", ["cli is above flow"]),
+        ("from ..ensembles.chain import x", ["expansion and ensembles are on one floor"]),
+        ("from finitewidth.critical import x", ["critical is above expansion"]),
+        ("from .. import critical", ["critical is above expansion"]),
+        ("import finitewidth.reports.html", ["reports is above expansion"]),
+        ("def f():\n    from ..cli import main", ["cli is above expansion"]),
         ("from ..basement import x", ["basement is not a room"]),
     ],
 )
 def test_the_rule_itself(source, expected):
-    assert complaints(source, ("flow",), "flow") == expected
+    assert complaints(source, ("expansion",), "expansion") == expected
+
+
+class WithoutTypeChecking(ast.NodeTransformer):
+    """Takes out what only a type checker imports."""
+
+    def visit_If(self, node):
+        self.generic_visit(node)
+        if "TYPE_CHECKING" in ast.unparse(node.test):
+            return node.orelse or ast.Pass()
+        return node
+
+
+def module_graph(files: dict[Path, str]) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+    """For every module the modules it imports when it runs, inside functions too; a package is its `__init__.py`."""
+
+    def module(file: Path) -> tuple[str, ...]:
+        return file.parts[:-1] if file.stem == "__init__" else (*file.parts[:-1], file.stem)
+
+    modules = {module(file) for file in files}
+    graph = {}
+    for file, source in files.items():
+        run = ast.unparse(WithoutTypeChecking().visit(ast.parse(source)))
+        targets = set()
+        for path, names in imported(run, file.parts[:-1]):
+            inside = {(*path, name) for name in names} & modules
+            # `from . import x` of a module x does not need the package itself, anything else in the list does.
+            targets |= inside if len(inside) == len(names) > 0 else inside | {path}
+        graph[module(file)] = targets & modules
+    return graph
+
+
+def cycles(graph: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[list[str]]:
+    """Groups of modules that can all reach each other."""
+
+    def reachable(start):
+        seen, ahead = set(), [start]
+        while ahead:
+            for target in graph[ahead.pop()] - seen:
+                seen.add(target)
+                ahead.append(target)
+        return seen
+
+    reach = {module: reachable(module) for module in graph}
+    found = {frozenset(other for other in reach[m] if m in reach[other]) for m in graph if m in reach[m]}
+    return sorted(sorted(".".join(module) for module in group) for group in found)
+
+
+def test_no_files_import_each_other_in_a_circle():
+    assert cycles(module_graph({file: (PACKAGE / file).read_text("utf-8") for file in FILES})) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("from .b import x", "", []),
+        ("from .b import x", "from .a import y", [["room.a", "room.b"]]),
+        ("from . import b", "from . import a", [["room.a", "room.b"]]),
+        ("def f():\n    from .b import x", "import finitewidth.room.a", [["room.a", "room.b"]]),
+        ("if TYPE_CHECKING:\n    from .b import x", "from .a import y", []),
+        ("from ..room import public", "", [["room", "room.a"]]),
+    ],
+)
+def test_circles_are_found(first, second, expected):
+    files = {"room/__init__.py": "from .a import public", "room/a.py": first, "room/b.py": second}
+    assert cycles(module_graph({Path(name): source for name, source in files.items()})) == expected

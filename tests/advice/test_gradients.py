@@ -7,10 +7,10 @@ import pytest
 
 from finitewidth._errors import ArgumentError
 from finitewidth.advice import diagnose_gradients, tune
-from finitewidth.criticality import susceptibilities
-from finitewidth.flow import flow
+from finitewidth.critical import susceptibilities
+from finitewidth.expansion import flow
 from finitewidth.networks import MLP
-from finitewidth.networks.parameters import draw_parameters, preactivations
+from finitewidth.realised.parameters import draw_parameters, preactivations
 
 X = np.array([[1.0, -0.6, 0.8]])
 
@@ -19,7 +19,7 @@ def network(activation, depth=60, **settings):
     return MLP(activation, (3, *[100] * (depth - 1), 1), **settings)
 
 
-@pytest.mark.parametrize("activation", ["tanh", "relu", "sin"])
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_critical_networks_are_healthy(activation):
     r"""PDLT (9.93), (9.68): with $\chi_\parallel = \chi_\perp = 1$ only powers of depth remain."""
     found = diagnose_gradients(tune(network(activation)), X)

@@ -10,11 +10,11 @@ import pytest
 
 from finitewidth import cli
 from finitewidth.activations import ACTIVATIONS
-from finitewidth.criticality import criticality
+from finitewidth.critical import criticality
 from finitewidth.ensembles import simulate
-from finitewidth.flow import flow
+from finitewidth.expansion import flow
 from finitewidth.networks import MLP
-from finitewidth.report.inputs import generic_inputs
+from finitewidth.reports.inputs import generic_inputs
 
 SMALL = ("--activation", "tanh", "--depth", "3", "--width", "16", "--input-width", "4", "--networks", "100")
 
@@ -103,7 +103,7 @@ def test_unwritable_outputs_are_refused_before_the_work(run, tmp_path, monkeypat
     def work(*_, **__):
         raise AssertionError("the work has begun")
 
-    for name in ("finitewidth.report.report", "finitewidth.criticality.criticality", "finitewidth.ensembles.simulate"):
+    for name in ("finitewidth.reports.report", "finitewidth.critical.criticality", "finitewidth.ensembles.simulate"):
         room, function = name.rsplit(".", 1)
         monkeypatch.setattr(sys.modules[room], function, work)
     (tmp_path / "folder.png").mkdir()
@@ -125,7 +125,7 @@ def test_an_interrupt_is_exit_code_130(run, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["finitewidth.report"], "report", interrupted)
+    monkeypatch.setattr(sys.modules["finitewidth.reports"], "report", interrupted)
     code, _, err = run("report", *SMALL, "--C-b", "0", "--C-W", "1")
     assert code == 130
     assert err == "finitewidth: interrupted\n"
@@ -172,7 +172,7 @@ def test_activations(run):
 
 def test_activations_lists_all_by_default(run, monkeypatch):
     verdict = criticality("perceptron")
-    monkeypatch.setattr(sys.modules["finitewidth.criticality"], "criticality", lambda _: verdict)
+    monkeypatch.setattr(sys.modules["finitewidth.critical"], "criticality", lambda _: verdict)
     _, out, _ = run("activations")
     assert [line.split()[0] for line in out.splitlines()[1:]] == sorted(ACTIVATIONS)
     assert max(map(len, out.splitlines())) <= 100
@@ -205,7 +205,7 @@ def test_simulate(run, tmp_path):
     x = np.random.default_rng(4).normal(size=(2, 3))
     measured = simulate(MLP("relu", (3, 8, 8, 1), C_W=2.0), x, networks=300, seed=4)
     np.testing.assert_allclose(read["inputs"], x, rtol=0)
-    np.testing.assert_allclose(read["K"]["mean"], measured.K.mean, rtol=1e-12)
+    np.testing.assert_allclose(read["G"]["mean"], measured.G.mean, rtol=1e-12)
     np.testing.assert_allclose(read["V"]["standard_error"], measured.V.standard_error, rtol=1e-9)
     assert (read["meta"]["seed"], read["meta"]["networks"]) == (4, 300)
 
@@ -217,7 +217,7 @@ def test_simulate_reads_inputs_and_resumes(run, tmp_path):
     first = run("simulate", *arguments, "--networks", "64", "--checkpoint", state, "--json")
     again = run("simulate", *arguments, "--networks", "64", "--checkpoint", state, "--json")
     assert first == again
-    assert np.shape(json.loads(first[1])["K"]["mean"]) == (3, 1, 1)
+    assert np.shape(json.loads(first[1])["G"]["mean"]) == (3, 1, 1)
     assert state.exists()
 
 
@@ -284,11 +284,11 @@ def test_a_transformer_without_a_mask(run, monkeypatch):
     """Asked for by name."""
     asked = []
 
-    def report(config, **_):
-        asked.append(config)
+    def report(net, V0, **_):
+        asked.append(net.block.parts[0])
         return "a report"
 
-    monkeypatch.setattr(import_module("finitewidth.report"), "transformer_report", report)
+    monkeypatch.setattr(import_module("finitewidth.reports"), "transformer_report", report)
     assert run("report", "--transformer", "--mask", "none")[:2] == (0, "a report\n")
     assert asked[0].mask is None
 

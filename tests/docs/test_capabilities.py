@@ -1,4 +1,4 @@
-"""The capability table names only functions and tests that exist."""
+"""The capability table names only public functions and tests that exist."""
 
 from pathlib import Path
 
@@ -16,6 +16,7 @@ def row(functions=(), tests=()):
 
 
 def test_every_name_in_the_table_exists():
+    """Every function of the table can be reached from `import finitewidth`, or from a room that it names."""
     assert capabilities.problems(capabilities.read(), REPOSITORY) == []
 
 
@@ -28,10 +29,12 @@ def test_no_capability_is_listed_twice():
 @pytest.mark.parametrize(
     ("entry", "complaint"),
     [
-        (row(["json.JSONDecoder.decode", "json.decoder.JSONDecoder"], [THIS_TEST]), None),
-        (row(["json.Perceptron"]), "no function json.Perceptron"),
-        (row(["json.no_room.thing"]), "no function json.no_room.thing"),
-        (row(["no_such_package.thing"]), "no function no_such_package.thing"),
+        (row(["json.JSONDecoder.decode", "json.JSONDecoder", "concurrent.futures.Future"], [THIS_TEST]), None),
+        (row(["json.Perceptron"]), "no public name json.Perceptron"),
+        (row(["json.decoder.JSONDecoder"]), "no public name json.decoder.JSONDecoder"),  # through a file of the room
+        (row(["xml.etree"]), "no public name xml.etree"),  # a room, not something in it
+        (row(["json.no_room.thing"]), "no public name json.no_room.thing"),
+        (row(["no_such_package.thing"]), "no public name no_such_package.thing"),
         (row(["json.JSONDecoder"], ["tests/none.py::test_x"]), "no test tests/none.py::test_x"),
         (row(["json.JSONDecoder"], [THIS_TEST + "_twice"]), "no test"),
         (row(["json.JSONDecoder"], ["tests/docs/test_capabilities.py"]), "no test"),
@@ -42,6 +45,12 @@ def test_no_capability_is_listed_twice():
 def test_a_name_that_leads_nowhere_is_reported(entry, complaint):
     found = capabilities.problems({"part": [entry]}, REPOSITORY)
     assert found == [] if complaint is None else [complaint in line for line in found] == [True]
+
+
+def test_links_lead_to_the_definition_and_show_the_public_name():
+    assert 'identifier="json.decoder.JSONDecoder.decode"><code>json.JSONDecoder.decode<' in capabilities.link(
+        "json.JSONDecoder.decode"
+    )
 
 
 def test_the_page_shows_what_is_missing_and_what_has_no_test():

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import warnings
 from pathlib import Path
 
 import matplotlib
@@ -10,6 +11,7 @@ import pytest
 
 import capabilities
 import mathml
+from finitewidth import ValidityWarning
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
@@ -38,10 +40,42 @@ def docstrings(source):
     return re.sub(r"`[^`\n]+`", "", "\n\n".join(ast.get_docstring(node) or "" for node in nodes))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=name)
+WITH_EXAMPLES = [page for page in PAGES if examples(page)]
+COMPILED_FOR_LONG = ("learning", "realised")  # pages that run in the measured tier alone: small sizes would not help
+
+
+def small(code):
+    """The same example with few networks and layers: it shows that the names are right, in a few seconds."""
+    code = re.sub(r"(networks|paths)=[\d_]+", r"\1=16", code)
+    code = re.sub(r"\(width=\d+, depth=\d+\)", "(width=16, depth=12)", code)
+    code = re.sub(r"steps=\d+", "steps=2", code)
+    return re.sub(r"widths=\((\d+), .*, (\d+)\)\)", r"widths=(\1, 8, 8, \2))", code)
+
+
+def run_quietly(code, page):
+    matplotlib.use("Agg")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ValidityWarning)  # networks as narrow as these are beyond what theory trusts
+        exec(compile(code, name(page), "exec"), {})
+
+
+@pytest.mark.parametrize("page", [page for page in WITH_EXAMPLES if page.stem not in COMPILED_FOR_LONG], ids=name)
 def test_the_examples_of_a_page_run(page):
+    run_quietly(small(examples(page)), page)
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
+def test_the_examples_of_a_page_run_as_they_stand(page):
     matplotlib.use("Agg")
     exec(compile(examples(page), name(page), "exec"), {})
+
+
+def test_small_examples_are_small():
+    code = small(examples(REPOSITORY / "README.md"))
+    assert "networks=16," in code
+    assert "block.at(width=16, depth=12)" in code
+    assert "widths=(8, 8, 8, 1))" in code
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -71,10 +105,18 @@ def test_formulas_are_replaced_in_a_page():
     assert "<mo>&lt;</mo>" in result
 
 
-def test_the_continuous_integration_runs_the_command_of_the_readme():
+@pytest.mark.parametrize(
+    ("mark", "expected"),
+    [
+        ("test-command", '.venv/bin/pip install -e ".[test]" && .venv/bin/pytest -n auto'),
+        ("main-job", ".venv/bin/pip install . && .venv/bin/finitewidth report"),
+    ],
+)
+def test_the_continuous_integration_runs_the_commands_of_the_readme(mark, expected):
     script = (REPOSITORY / ".ci" / "run").read_text("utf-8")
-    (extraction,) = re.findall(r'^test_command="\$\((.*)\)"$', script, re.MULTILINE)
+    assert f"readme_command {mark}" in script
+    (function,) = re.findall(r"^readme_command\(\) \{\n.*?^\}$", script, re.MULTILINE | re.DOTALL)
     found = subprocess.run(
-        ["bash", "-c", extraction], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        ["bash", "-c", f"{function}\nreadme_command {mark}"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     ).stdout
-    assert found.strip() == 'python3.11 -m venv .venv && .venv/bin/pip install -e ".[test]" && .venv/bin/pytest -n auto'
+    assert found.strip() == f"python3.11 -m venv .venv && {expected}"

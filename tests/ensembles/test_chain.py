@@ -12,21 +12,23 @@ from finitewidth.activations import ACTIVATIONS
 from finitewidth.ensembles.chain import metric_chain
 from finitewidth.ensembles.neurons import rows_per_block
 from finitewidth.gaussian.root import pivoted_root
+from finitewidth.networks import Layer
 
 root = jax.jit(pivoted_root)
 
 
 @partial(jax.jit, static_argnames="activation")
-@partial(jax.vmap, in_axes=(0, None, None, None, None, None))
-def run(key, activation, first, widths, C_b, C_W):
-    return metric_chain(key, first, activation, widths, C_b, C_W, block=16)
+@partial(jax.vmap, in_axes=(0, None, None, None, None))
+def run(key, activation, first, widths, layers):
+    return metric_chain(key, first, activation, widths, layers, block=16)
 
 
 def sample_chain(activation, K1, widths, count, seed=0, C_b=0.0, C_W=1.0):
     """Metrics (count, layers, N, N) of independent chains, sixteen neurons at a time."""
-    C_b, C_W = np.full(len(widths), C_b), np.full(len(widths), C_W)
+    C_b, C_W, zero = (np.full(len(widths), value) for value in (C_b, C_W, 0.0))
+    layers = Layer(C_b, C_W, lambda_b=zero, lambda_W=zero, inverse_width=1 / np.asarray(widths))
     keys = jax.random.split(jax.random.key(seed), count)
-    return np.asarray(run(keys, ACTIVATIONS[activation], np.asarray(K1, dtype=float), np.asarray(widths), C_b, C_W))
+    return np.asarray(run(keys, ACTIVATIONS[activation], np.asarray(K1, dtype=float), np.asarray(widths), layers))
 
 
 @settings(max_examples=60, deadline=None)

@@ -108,7 +108,8 @@ def statistics_of_one(net, x, key, kind, forgetful):
     )
 
 
-@pytest.mark.parametrize("activation", ["tanh", pytest.param("relu", marks=pytest.mark.slow)])
+@pytest.mark.measured
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_lazy_networks_are_dense_networks_in_law(activation):
     """Two-sample Kolmogorov-Smirnov on eight statistics of narrow networks, three seeds, Bonferroni; PDLT (4.69)."""
     net = NARROW.replace(activation=activation)
@@ -120,6 +121,7 @@ def test_lazy_networks_are_dense_networks_in_law(activation):
     assert min(pvalues) > 1e-2 / len(pvalues)
 
 
+@pytest.mark.measured
 def test_the_distributional_test_has_power():
     """A backward pass through fresh weights, as if forward and backward were independent, is told apart at once."""
     keys = jax.random.split(jax.random.key(0), (2, 8000))
@@ -169,7 +171,7 @@ print(megabytes() - before)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_a_network_a_million_wide_fits_a_laptop():
     """Forward and backward for three samples, three hidden layers: eight terabytes of weights each in 600 megabytes."""
     result = subprocess.run([sys.executable, "-c", WIDE], capture_output=True, text=True, check=True)

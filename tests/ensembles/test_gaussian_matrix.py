@@ -99,7 +99,7 @@ def test_law_after_adaptive_questions():
     assert stats.kstest((W**2).sum(axis=1), stats.chi2(size).cdf).pvalue > 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_a_bilinear_form_has_the_same_law_stored_or_lazy():
     """v.(W u) with v = tanh(W u'), two-sample Kolmogorov-Smirnov with a Bonferroni bound over seeds."""
 
@@ -131,7 +131,7 @@ def test_memory_is_what_was_asked():
     assert sum(leaf.size for leaf in jax.tree.leaves(matrix)) == 4 * 10**6 + 2  # and the key and the variance
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_single_precision_is_kept():
     """The dtype of the variance rules; answers stay consistent to single precision."""
     matrix = LazyGaussian(jax.random.key(0), (200, 100), jnp.float32(0.01))

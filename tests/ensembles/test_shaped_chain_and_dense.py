@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from finitewidth.ensembles.shaped import AblatedAttention, FiniteStack, LayerNormTransformer, simulate_block
+from finitewidth.ensembles import simulate
 from finitewidth.networks.shaped import (
+    AblatedAttention,
+    FiniteStack,
+    LayerNormTransformer,
     ShapedAttention,
     ShapedMLP,
     ShapedResNet,
     ShapedTransformer,
-    shaped,
     shaped_relu,
+    shaped_smooth,
 )
 
 V0 = np.asarray([[1.0, 0.3, 0.1], [0.3, 0.8, -0.2], [0.1, -0.2, 1.2]])
@@ -36,7 +39,7 @@ FAST = {
     "Transformer": (ShapedTransformer(two_heads(), ShapedResNet(0.6, 1.0, -1.0, hidden_ratio=2)), 8),
 }
 SLOW = {
-    "tanh MLP": (ShapedMLP(shaped("tanh")), 8),
+    "tanh MLP": (ShapedMLP(shaped_smooth("tanh")), 8),
     "ResNet": (ShapedResNet(0.6, 1.0, -1.0, hidden_ratio=2), 24),
     "linear ResNet": (ShapedResNet(0.6, 0.0, 0.0, hidden_ratio=0.5), 4),
     "eight heads of one key": (ShapedAttention(0.7, HOT, heads=8, key_width=1), 16),
@@ -44,6 +47,7 @@ SLOW = {
     "heads that do not divide each other": (FiniteStack(two_heads(), ShapedMLP(), ShapedAttention(0.5, heads=3)), 6),
     "Pre-LN": (LayerNormTransformer("pre"), 8),
     "Post-LN": (LayerNormTransformer("post", heads=2), 8),
+    "Pre-LN in a stack": (FiniteStack(LayerNormTransformer("pre", heads=2), ShapedResNet(0.6)), 8),
 }
 
 
@@ -63,8 +67,8 @@ def least_p_value(one, other):
 
 
 def chain_against_dense(block, start, width):
-    chain = simulate_block(block, start, width, 3, networks=8192, seed=3)
-    dense = simulate_block(block, start, width, 3, networks=8192, seed=4, method="dense")
+    chain = simulate(block.at(width, 3), start, networks=8192, seed=3)
+    dense = simulate(block.at(width, 3), start, networks=8192, seed=4, method="dense")
     assert chain.counts == dense.counts == {"running": 8192, "stopped": 0, "left the cone": 0}
     return least_p_value(chain, dense)
 
@@ -76,7 +80,7 @@ def test_chain_and_dense_have_one_law(name):
     assert chain_against_dense(block, V0, width) > 2e-3
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 @pytest.mark.parametrize("name", SLOW)
 def test_chain_and_dense_have_one_law_for_every_architecture(name):
     """The same with smooth activations, hidden widths, many heads of few keys, projections and layer normalisation."""
@@ -84,7 +88,7 @@ def test_chain_and_dense_have_one_law_for_every_architecture(name):
     assert chain_against_dense(block, V0, width) > 2e-3
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_networks_narrower_than_their_inputs():
     """Three tokens in two dimensions: the law exists where the covariance has rank two."""
     assert chain_against_dense(ShapedAttention(0.7, HOT), RANK_TWO, 2) > 2e-3
@@ -93,5 +97,5 @@ def test_networks_narrower_than_their_inputs():
 @pytest.mark.parametrize("other", [ShapedAttention(0.7, 1.5 * HOT), ShapedAttention(0.65, HOT)], ids=["tau", "gamma"])
 def test_the_comparison_can_fail(other):
     """Another temperature or weight is told apart."""
-    one = simulate_block(ShapedAttention(0.7, HOT), V0, 8, 3, networks=8192, seed=3)
-    assert least_p_value(one, simulate_block(other, V0, 8, 3, networks=8192, seed=4)) < 1e-4
+    one = simulate(ShapedAttention(0.7, HOT).at(8, 3), V0, networks=8192, seed=3)
+    assert least_p_value(one, simulate(other.at(8, 3), V0, networks=8192, seed=4)) < 1e-4

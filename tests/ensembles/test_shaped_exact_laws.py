@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import digamma, polygamma
 
-from finitewidth.ensembles.shaped import simulate_block
+from finitewidth.ensembles import simulate
 from finitewidth.ensembles.shaped.chi_squares import chi_squares
 from finitewidth.ensembles.shaped.columns import split_columns
 from finitewidth.ensembles.shaped.draws import Wisharts, draw
@@ -24,7 +24,7 @@ N, DEPTH, NETWORKS = 12, 10, 20_000
 @pytest.fixture(scope="module")
 def linear():
     """Linear networks, half-way and at the end."""
-    return simulate_block(LINEAR, V0, N, DEPTH, networks=NETWORKS, save=2).V[:, 1:]
+    return simulate(LINEAR.at(N, DEPTH), V0, networks=NETWORKS, save=2).V[:, 1:]
 
 
 def z_score(samples, expected):
@@ -91,7 +91,7 @@ def test_second_moments_of_linear_networks(linear):
 def test_mean_of_one_residual_layer():
     r"""$E[V'] = \lambda^2V + \gamma^2\sqrt{V^{\alpha\alpha}V^{\beta\beta}}\,cK_1(\rho)$ with the exact kernel of that width."""
     block, n = ShapedResNet(0.6, 1.0, -2.0, hidden_ratio=1.5), 10
-    V = simulate_block(block, V0, n, 1, networks=20_000).final
+    V = simulate(block.at(n, 1), V0, networks=20_000).final
     scale = np.sqrt(np.outer(np.diag(V0), np.diag(V0)))
     kernel = scale * np.asarray(block.activation.kernel(jnp.asarray(V0 / scale), n))
     assert np.abs(z_score(V, 0.64 * V0 + 0.36 * kernel)).max() < 4.5
@@ -101,6 +101,6 @@ def test_mean_of_one_residual_layer():
 def test_more_inputs_than_units():
     """A fully connected network narrower than its inputs: covariances of the rank of the width, with the right mean."""
     start = np.eye(4) + 0.5
-    law = simulate_block(ShapedMLP(), start, 2, 1, networks=4096)
+    law = simulate(ShapedMLP().at(2, 1), start, networks=4096)
     assert set(np.linalg.matrix_rank(law.final, tol=1e-9).tolist()) == {2}
     assert np.abs(z_score(law.final[:, np.arange(4), np.arange(4)], np.diag(start))).max() < 4

@@ -3,10 +3,17 @@
 import numpy as np
 import pytest
 
-from finitewidth.ensembles.shaped import AblatedAttention, FiniteStack, LayerNormTransformer, simulate_block
-from finitewidth.networks.shaped import ShapedAttention, ShapedResNet, ShapedTransformer
+from finitewidth.ensembles import simulate
+from finitewidth.networks.shaped import (
+    AblatedAttention,
+    FiniteStack,
+    LayerNormTransformer,
+    ShapedAttention,
+    ShapedResNet,
+    ShapedTransformer,
+)
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.measured
 
 
 def tokens(m):
@@ -15,7 +22,7 @@ def tokens(m):
 
 def test_distribution_of_correlations():
     """Figures 1 and 7: attention alone, two tokens, depth 150, width 200."""
-    law = simulate_block(ShapedAttention(8**-0.5), tokens(2), 200, 150, networks=4096, save=1)
+    law = simulate(ShapedAttention(8**-0.5).at(200, 150), tokens(2), networks=4096, save=1)
     rho = law.correlation()[:, -1, 0, 1]
     # Error bars of 4096 networks: 0.006 on the mean, about 0.01 on quantiles.
     assert abs(rho.mean() - 0.185) < 0.02
@@ -27,7 +34,7 @@ def test_distribution_of_correlations():
 @pytest.mark.parametrize(("gamma", "deviation", "percentile"), [(0.25, 0.191, 0.499), (1.0, 0.575, 0.947)])
 def test_residual_weights(gamma, deviation, percentile):
     """Figure 3: spread and 95th percentile of correlations after 100 residual layers of width 300."""
-    law = simulate_block(ShapedResNet(gamma), tokens(2), 300, 100, networks=2048, save=1)
+    law = simulate(ShapedResNet(gamma).at(300, 100), tokens(2), networks=2048, save=1)
     rho = law.correlation()[:, -1, 0, 1]
     assert abs(rho.std() / deviation - 1) < 4 / np.sqrt(2 * 2048)
     assert abs(np.quantile(np.abs(rho), 0.95) - percentile) < 0.03
@@ -49,7 +56,7 @@ def test_residual_weights(gamma, deviation, percentile):
 def test_ablations(identity, centred, shaped, low, high, correlation):
     r"""Figure 4: explosion by $(1 + 3\gamma^2)^{150}$, decay by $\lambda^{300}$, rank collapse, or a stable covariance."""
     block = AblatedAttention(ShapedAttention(2**-0.5), identity, centred, shaped)
-    law = simulate_block(block, tokens(4), 300, 150, networks=256, save=1)
+    law = simulate(block.at(300, 150), tokens(4), networks=256, save=1)
     assert law.counts["running"] == 256
     assert low < np.median(np.abs(law.final[:, 0, 1])) < high
     if correlation is not None:
@@ -72,7 +79,7 @@ PLAIN_SOFTMAX = AblatedAttention(ATTENTION, identity=False, centred=False, shape
 )
 def test_correlations_by_depth(block, expected, error):
     """Figure 1 left: mean correlation of four tokens at depths 10, 50, 100 and 150, width 200."""
-    law = simulate_block(block, tokens(4), 200, 150, networks=256, save=15)
+    law = simulate(block.at(200, 150), tokens(4), networks=256, save=15)
     means = law.correlation()[:, [1, 5, 10, 15]][..., *np.triu_indices(4, 1)].mean(axis=(0, 2))
     np.testing.assert_allclose(means, expected, atol=error)
 
@@ -80,7 +87,7 @@ def test_correlations_by_depth(block, expected, error):
 @pytest.mark.parametrize(("gamma", "median"), [(0.1, 1.0), (0.2, 0.84), (0.3, 0.38), (0.5, 0.15), (0.9, 0.065)])
 def test_stopping_times(gamma, median):
     """Figure 5: depth over width at which large tokens have an eigenvalue outside [1e-4, 1e4], at most one."""
-    law = simulate_block(ShapedAttention(gamma, key_width=50), 100 * tokens(4), 200, 200, networks=256, save=200)
+    law = simulate(ShapedAttention(gamma, key_width=50).at(200, 200), 100 * tokens(4), networks=256, save=200)
     eigenvalues = np.linalg.eigvalsh(law.V)
     outside = (eigenvalues[..., -1] > 1e4) | (eigenvalues[..., 0] < 1e-4)
     times = np.where(outside.any(axis=1), law.times[outside.argmax(axis=1)], 1.0)

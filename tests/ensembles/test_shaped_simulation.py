@@ -4,16 +4,19 @@ import numpy as np
 import pytest
 
 from finitewidth._errors import ArgumentError, DomainError, ShapeError, UnknownNameError
-from finitewidth.ensembles.shaped import AblatedAttention, FiniteStack, LayerNormTransformer, simulate_block
+from finitewidth.ensembles import simulate
 from finitewidth.networks.shaped import (
-    CovarianceLaw,
-    PathStatus,
+    AblatedAttention,
+    BlockNetwork,
+    FiniteStack,
+    LayerNormTransformer,
     ShapedAttention,
     ShapedMLP,
     ShapedResNet,
-    shaped,
     shaped_relu,
+    shaped_smooth,
 )
+from finitewidth.results import CovarianceLaw, PathStatus
 
 V0 = np.asarray([[1.0, 0.3], [0.3, 0.8]])
 LINEAR = ShapedMLP(shaped_relu(0.0, 0.0))
@@ -21,7 +24,7 @@ LINEAR = ShapedMLP(shaped_relu(0.0, 0.0))
 
 def test_fields():
     """The fields of the limit's law, at depth times l/n from the inputs to the last layer."""
-    law = simulate_block(LINEAR, V0, width=16, depth=120, networks=100, seed=5)
+    law = simulate(LINEAR.at(16, 120), V0, networks=100, seed=5)
     assert isinstance(law, CovarianceLaw)
     assert law.V.shape == (100, 51, 2, 2)
     assert law.V.dtype == np.float64
@@ -35,26 +38,27 @@ def test_fields():
 
 def test_depth_time_of_weak_shaping():
     r"""With $p = 1/4$ depth time is $\ell n^{-1/2}$ (lecture 17)."""
-    law = simulate_block(ShapedMLP(shaped_relu(0.0, -1.0, exponent=0.25)), V0, width=16, depth=4, networks=2)
-    np.testing.assert_allclose(law.times, np.arange(5) / 4)
+    net = ShapedMLP(shaped_relu(0.0, -1.0, exponent=0.25)).at(16, 6)
+    assert (net.time_of_a_layer, net.depth_time, net.depth_over_width) == (1 / 4, 6 / 4, 6 / 16)
 
 
 def test_saved_depths_and_seeds():
     """Which layers are kept, how many networks are drawn and in which chunks changes nothing; another seed does."""
-    every = simulate_block(LINEAR, V0, 16, 120, networks=100, save=120)
-    some = simulate_block(LINEAR, V0, 16, 120, networks=100, save=6)
-    np.testing.assert_array_equal(every.V[:, ::20], some.V)
-    np.testing.assert_allclose(every.times[::20], some.times)
-    more = simulate_block(LINEAR, V0, 16, 120, networks=128, save=6)
+    every = simulate(LINEAR.at(16, 120), V0, networks=100, save=120)
+    some = simulate(LINEAR.at(16, 120), V0, networks=100)
+    saved = np.round(np.linspace(0, 120, 51)).astype(int)
+    np.testing.assert_array_equal(every.V[:, saved], some.V)
+    np.testing.assert_allclose(every.times[saved], some.times)
+    more = simulate(LINEAR.at(16, 120), V0, networks=128)
     np.testing.assert_array_equal(more.V[:100], some.V)
-    other = simulate_block(LINEAR, V0, 16, 120, networks=100, seed=1, save=6)
+    other = simulate(LINEAR.at(16, 120), V0, networks=100, seed=1)
     assert not np.any(other.V[:, 1:] == some.V[:, 1:])
 
 
 def test_stopped_at_a_radius():
     """Networks that reach it are frozen on the sphere, with status and time; the others run on as without it."""
-    free = simulate_block(LINEAR, V0, 16, 120, networks=100, save=120)
-    law = simulate_block(LINEAR, V0, 16, 120, networks=100, save=120, radius=3.0)
+    free = simulate(LINEAR.at(16, 120), V0, networks=100, save=120)
+    law = simulate(LINEAR.at(16, 120), V0, networks=100, save=120, radius=3.0)
     norms = np.linalg.norm(free.V, axis=(2, 3))
     reached = norms >= 3.0
     np.testing.assert_array_equal(law.status == PathStatus.STOPPED, reached.any(axis=1))
@@ -69,8 +73,8 @@ def test_stopped_at_a_radius():
 
 def test_explosion_is_reported():
     r"""$e^x - 1$ blows up in finite depth (lecture 17): counted, frozen with finite numbers, never NaN."""
-    block = ShapedMLP(shaped(lambda x: np.e**x - 1, a=0.5))
-    law = simulate_block(block, 4 * V0, 4, 50, networks=256)
+    block = ShapedMLP(shaped_smooth(lambda x: np.e**x - 1, a=0.5))
+    law = simulate(block.at(4, 50), 4 * V0, networks=256)
     assert 0 < law.counts["stopped"] < 256
     assert np.isfinite(law.V).all()
     assert np.isfinite(law.correlation()).all()
@@ -81,7 +85,7 @@ def test_explosion_is_reported():
 def test_vanishing_is_reported():
     """Without identity, centred attention alone shrinks covariances faster than any power: frozen before zero."""
     block = AblatedAttention(ShapedAttention(1.0), identity=False)
-    law = simulate_block(block, V0, 16, 40, networks=64)
+    law = simulate(block.at(16, 40), V0, networks=64)
     assert law.counts["stopped"] == 64
     assert np.all(law.final[:, [0, 1], [0, 1]] > 0)
     assert np.isfinite(law.correlation()).all()
@@ -90,7 +94,7 @@ def test_vanishing_is_reported():
 def test_singular_and_zero_inputs():
     """Repeated tokens stay equal, tokens without signal stay silent."""
     start = np.asarray([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
-    V = simulate_block(ShapedResNet(0.6), start, 8, 20, networks=64).V
+    V = simulate(ShapedResNet(0.6).at(8, 20), start, networks=64).V
     assert np.isfinite(V).all()
     np.testing.assert_allclose(V[..., 0, 0], V[..., 1, 1], rtol=1e-10)
     np.testing.assert_allclose(V[..., 0, 1], V[..., 1, 1], rtol=1e-10)
@@ -101,11 +105,11 @@ def test_singular_and_zero_inputs():
     ("change", "error", "argument"),
     [
         ({"block": "attention"}, ArgumentError, "block"),
-        ({"V0": [[1.0, 2.0], [2.0, 1.0]]}, DomainError, "V0"),
-        ({"V0": [[1.0, 0.5]]}, ShapeError, "V0"),
-        ({"V0": [[1.0, np.nan], [np.nan, 1.0]]}, DomainError, "V0"),
-        ({"V0": np.eye(5), "width": 4}, DomainError, "V0"),
-        ({"block": ShapedMLP(), "V0": np.eye(5), "width": 4, "method": "dense"}, DomainError, "V0"),
+        ({"x": [[1.0, 2.0], [2.0, 1.0]]}, DomainError, "x"),
+        ({"x": [[1.0, 0.5]]}, ShapeError, "x"),
+        ({"x": [[1.0, np.nan], [np.nan, 1.0]]}, DomainError, "x"),
+        ({"x": np.eye(5), "width": 4}, DomainError, "x"),
+        ({"block": ShapedMLP(), "x": np.eye(5), "width": 4, "method": "dense"}, DomainError, "x"),
         ({"width": 7}, DomainError, "width"),
         ({"width": 0}, DomainError, "width"),
         ({"depth": 0}, DomainError, "depth"),
@@ -115,6 +119,8 @@ def test_singular_and_zero_inputs():
         ({"seed": -1}, DomainError, "seed"),
         ({"method": "lazy"}, UnknownNameError, "method"),
         ({"save": 0}, DomainError, "save"),
+        ({"chunk_size": 0}, DomainError, "chunk_size"),
+        ({"through": "ntk"}, ArgumentError, "through"),
         ({"radius": 1.0}, DomainError, "radius"),
         ({"radius": np.inf}, DomainError, "radius"),
         ({"block": ShapedAttention(0.5, mask=np.eye(3, dtype=bool))}, ShapeError, "mask"),
@@ -122,9 +128,9 @@ def test_singular_and_zero_inputs():
 )
 def test_bad_input(change, error, argument):
     """Each is named."""
-    arguments = {"block": ShapedAttention(0.5, heads=2), "V0": V0, "width": 8, "depth": 3, "networks": 2} | change
+    how = {"block": ShapedAttention(0.5, heads=2), "width": 8, "depth": 3, "x": V0, "networks": 2} | change
     with pytest.raises(error) as caught:
-        simulate_block(**arguments)
+        simulate(BlockNetwork(how.pop("block"), how.pop("width"), how.pop("depth")), **how)
     assert caught.value.argument == argument
 
 
@@ -133,7 +139,7 @@ def test_bad_input(change, error, argument):
     [
         (lambda: AblatedAttention(ShapedMLP()), "attention"),
         (lambda: FiniteStack(), "blocks"),
-        (lambda: FiniteStack(LayerNormTransformer()), "blocks"),
+        (lambda: FiniteStack("attention"), "blocks"),
         (lambda: LayerNormTransformer("before"), "position"),
         (lambda: LayerNormTransformer(gamma=-1.0), "gamma"),
         (lambda: LayerNormTransformer(hidden_ratio=0.0), "hidden_ratio"),
@@ -151,4 +157,4 @@ def test_bad_descriptions(make, argument):
 def test_flat_activations(block):
     """Slopes $1 - 4n^{-1/2}$ vanish at width 16: said in terms of what the caller chose."""
     with pytest.raises(DomainError, match=r"`c_plus, c_minus`: got -4, -4.*at width 16"):
-        simulate_block(block, np.eye(2), width=16, depth=2, networks=2)
+        simulate(block.at(16, 2), np.eye(2), networks=2)

@@ -12,10 +12,11 @@ from finitewidth._errors import ArgumentError, BlowUpError, DomainError, Unknown
 from finitewidth.ensembles import DenseGaussian, simulate
 from finitewidth.ensembles.forward_backward import backward, draw, forward
 from finitewidth.ensembles.ntk_samples import ntk_samples
+from finitewidth.ensembles.simulation import _method as default_method
 from finitewidth.ensembles.tangent_samplers import DenseTangentSampler, kernel_from_gradients, kernel_through_rows
 from finitewidth.networks import MLP
-from finitewidth.networks.parameters import Parameters
-from finitewidth.networks.realised_ntk import ntk
+from finitewidth.realised.parameters import Parameters
+from finitewidth.realised.tangent_kernel import ntk
 
 RATES = {"lambda_b": [0.5, 0.7, 0.2, 0.9], "lambda_W": [1.1, 0.6, 1.4, 0.8]}
 TANH = MLP("tanh", (3, 8, 6, 6, 3), C_b=[0.3, 0.1, 0.2, 0.05], C_W=[1.3, 1.7, 1.4, 1.2], **RATES)
@@ -44,10 +45,11 @@ def exact_scale_invariant(net, square):
         B = C**2 * (quarter * (T**2 + (A + 2 * B) / m) + others * B / m)
         V, D, A = V_, k * V_ + R, A_
         K, T = net.C_b[layer] + C * half * K, net.lambda_b[layer] + rate * half * K + C * half * T
-    return {"Theta": T, "H1": 0.0, "V": V, "D": D, "F": F, "B": B, "A": A}
+    return {"H": T, "H1": 0.0, "V": V, "D": D, "F": F, "B": B, "A": A}
 
 
-@pytest.mark.parametrize("method", ["dense", pytest.param("lazy", marks=pytest.mark.slow)])
+@pytest.mark.measured
+@pytest.mark.parametrize("method", ["dense", "lazy"])
 def test_scale_invariant_networks_exactly(method):
     """Layer 4 of ReLU networks 3-8-6-9, where every moment is known at finite width; PDLT (8.82), PDLT (8.67)."""
     measured = simulate(RELU, X[:1], networks=60_000, method=method, through="ntk")
@@ -55,7 +57,7 @@ def test_scale_invariant_networks_exactly(method):
         assert scores(getattr(measured, name)[-1], value).max() < 4, name
 
 
-@pytest.mark.parametrize("method", ["dense", pytest.param("lazy", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("method", ["dense", pytest.param("lazy", marks=pytest.mark.measured)])
 def test_second_layer_exactly(method):
     """All components at width 8 against quadrature over one neuron; PDLT (8.32)-(8.34), PDLT (8.38)-(8.39)."""
     net = TANH.replace(widths=(3, 8, 1), **{f: np.asarray(getattr(TANH, f))[:2] for f in ("C_b", "C_W", *RATES)})
@@ -76,7 +78,7 @@ def test_second_layer_exactly(method):
         "B": C**2 * np.einsum("q,qab,qcd,ab,cd->acbd", w, tt, tt, H, H),
         "F": C**2 * np.einsum("q,qab,qcd,cd->acbd", w, ss, tt, H),
         "V": C**2 * np.einsum("q,qab,qcd->abcd", w, ss - mean_s, ss - mean_s),
-        "Theta": 0.7 + mean,
+        "H": 0.7 + mean,
         "H1": 0.0,
     }
     for name, value in expected.items():
@@ -95,13 +97,13 @@ def outputs_and_kernels(net, x, keys):
     return jax.vmap(one)(keys)
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_all_neural_indices():
     r"""Every pattern of $E[\Delta H\,\Delta H]$ and $E[zz\,\Delta H]$ over three outputs; PDLT (8.67), PDLT (8.82)."""
     networks, n = 40_000, TANH.widths[-2]
     z, H = map(np.asarray, outputs_and_kernels(TANH, X, jax.random.split(jax.random.key(3), networks)))
     measured = simulate(TANH, X, networks=networks, through="ntk", seed=8)
-    A, B, D, F, theta = (getattr(measured, name).mean[-1] for name in ("A", "B", "D", "F", "Theta"))
+    A, B, D, F, theta = (getattr(measured, name).mean[-1] for name in ("A", "B", "D", "F", "H"))
     one = np.eye(3)
     dH = H - one[:, :, None, None] * theta
 
@@ -156,9 +158,9 @@ def test_lazy_and_dense_statistics_agree():
     """The last of four layers, two inputs, unequal widths: by less than their errors; PDLT (8.82)."""
     dense = simulate(TANH, X, networks=40_000, through="ntk", seed=8)
     lazy = simulate(TANH, X, networks=40_000, through="ntk", method="lazy", seed=1)
-    assert (dense.layers, lazy.layers) == ((1, 2, 3, 4), (4,))
-    assert (dense.method, lazy.method) == ("dense", "lazy")
-    for name in (*TENSORS, "Theta", "K"):
+    assert (dense.tangent.layers, lazy.tangent.layers) == ((1, 2, 3, 4), (4,))
+    assert (dense.ensemble.method, lazy.ensemble.method) == ("dense", "lazy")
+    for name in (*TENSORS, "H", "G"):
         a, b = getattr(dense, name)[-1], getattr(lazy, name)[-1]
         assert np.abs((a.mean - b.mean) / np.hypot(a.standard_error, b.standard_error)).max() < 4.5, name
 
@@ -166,8 +168,8 @@ def test_lazy_and_dense_statistics_agree():
 def test_shapes_symmetries_and_the_first_layer():
     """Axes in the printed order with the symmetries of theory; the first kernel does not fluctuate; PDLT (8.23)."""
     measured = simulate(TANH, X, networks=40_000, through="ntk", seed=8)
-    assert measured.Theta.mean.shape == measured.H1.mean.shape == (4, 2, 2)
-    np.testing.assert_allclose(measured.Theta.mean[0], 0.5 + 1.1 * X @ X.T / 3, rtol=1e-14)
+    assert measured.H.mean.shape == measured.H1.mean.shape == (4, 2, 2)
+    np.testing.assert_allclose(measured.H.mean[0], 0.5 + 1.1 * X @ X.T / 3, rtol=1e-14)
     for name in TENSORS:
         tensor = getattr(measured, name)
         assert tensor.mean.shape == tensor.standard_error.shape == (4, 2, 2, 2, 2)
@@ -198,14 +200,14 @@ def test_many_features_and_one_layer():
     """Inputs of more features than samples go through their products; a single layer needs no sampling; PDLT (8.23)."""
     x = np.random.default_rng(5).normal(size=(2, 50))
     single = simulate(MLP("tanh", (50, 4), lambda_b=0.3), x, networks=10, through="ntk")
-    np.testing.assert_allclose(single.Theta.mean, [0.3 + x @ x.T / 50], rtol=1e-14)
-    assert single.layers == (1,)
+    np.testing.assert_allclose(single.H.mean, [0.3 + x @ x.T / 50], rtol=1e-14)
+    assert single.tangent.layers == (1,)
     assert not single.A.mean.any()
     deep = simulate(MLP("tanh", (50, 8, 1)), x, networks=4096, through="ntk")
     assert scores(deep.H1[1], 0.0).max() < 4
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_realised_kernels_lazy_and_dense_in_law():
     """Two-sample Kolmogorov-Smirnov on diagonal and off-diagonal kernels, and their mean; PDLT (8.16)-(8.18)."""
     dense, lazy = (ntk_samples(TANH, X, 1500, seed, method) for seed, method in enumerate(("dense", "lazy")))
@@ -217,18 +219,21 @@ def test_realised_kernels_lazy_and_dense_in_law():
     np.testing.assert_array_equal(ntk_samples(TANH, X, 3, 1), lazy[:3])
 
 
-def test_by_default_wide_networks_are_lazy():
-    """And only their last layer is measured."""
-    measured = simulate(MLP("relu", (3, 300, 300, 2), C_W=2.0), X, networks=8, through="ntk")
-    assert (measured.method, measured.layers) == ("lazy", (3,))
+def test_by_default_wide_networks_are_lazy(monkeypatch):
+    """From width 257 on, and only their last layer is measured."""
+    for width, method in ((256, "dense"), (257, "lazy")):
+        assert default_method(MLP("relu", (3, width, 2)), None, "ntk") == method
+    monkeypatch.setattr("finitewidth.ensembles.simulation._WIDEST_DENSE", 7)  # wide enough, and compiled already
+    measured = simulate(TANH, X, networks=2000, through="ntk")
+    assert (measured.ensemble.method, measured.tangent.layers) == ("lazy", (4,))
     assert measured.A.mean.shape == (1, 2, 2, 2, 2)
-    assert measured.V.mean.shape == (3, 2, 2, 2, 2)
+    assert measured.V.mean.shape == (4, 2, 2, 2, 2)
 
 
 def test_what_was_not_measured_is_said():
     """A run that stops at the vertex has no tangent kernel."""
     measured = simulate(TANH, X, networks=10)
-    for name in ("Theta", "H1", "A", "B", "D", "F", "layers"):
+    for name in ("Theta", "H1", "H", "A", "B", "D", "F"):
         with pytest.raises(DomainError, match="through='ntk'"):
             getattr(measured, name)
 
@@ -238,7 +243,7 @@ def test_blow_up_says_where():
     net = MLP("exp", (3, 2, 2, 1), C_W=[1.0, 100.0, 1e-3])
     with pytest.raises(BlowUpError, match="layer 3"):
         simulate(net, X, networks=4096, through="ntk")
-    with pytest.raises(BlowUpError, match="overflows"):
+    with pytest.raises(BlowUpError, match="leaves the finite numbers: lower C_W or the depth"):
         ntk_samples(MLP("linear", (3, 4, 4, 4), C_W=1e200), X, 2)
 
 

@@ -7,8 +7,8 @@ from matplotlib.colors import to_hex
 
 import made_up
 from finitewidth import ArgumentError, ShapeError, figures
-from finitewidth.criticality import criticality, phase_diagram
-from finitewidth.report import compare
+from finitewidth.critical import criticality, phase_diagram
+from finitewidth.reports import compare
 
 
 @pytest.fixture(autouse=True)
@@ -52,9 +52,9 @@ def test_flow_by_depth_draws_measurements_with_errors(theory):
     measured = made_up.perfect(theory)
     kernel, fluctuation = figures.flow_by_depth(theory, measured)
     (points,) = (container.lines for container in kernel.containers)
-    np.testing.assert_array_equal(points[0].get_ydata(), measured.K.mean[:, 0, 0])
+    np.testing.assert_array_equal(points[0].get_ydata(), measured.G.mean[:, 0, 0])
     bars = np.array([segment[:, 1] for segment in points[2][0].get_segments()])
-    np.testing.assert_allclose((bars[:, 1] - bars[:, 0]) / 2, measured.K.standard_error[:, 0, 0], atol=1e-15)
+    np.testing.assert_allclose((bars[:, 1] - bars[:, 0]) / 2, measured.G.standard_error[:, 0, 0], atol=1e-15)
     (points,) = (container.lines for container in fluctuation.containers)
     scale = np.array([2, 8, 4, 6]) * theory.K[:, 0, 0] ** 2
     np.testing.assert_allclose(points[0].get_ydata(), measured.V.mean[:, 0, 0, 0, 0] / scale, rtol=1e-14)
@@ -78,7 +78,7 @@ def test_comparison_draws_values_and_deviations(theory):
     table = compare(theory, made_up.perfect(theory))
     values, deviations = figures.comparison(table)
     drawn = {container.get_label(): container.lines[0] for container in values.containers}
-    assert set(drawn) == {"K", "V"}
+    assert set(drawn) == {"G", "V"}
     for name, line in drawn.items():
         np.testing.assert_array_equal(line.get_xdata(), table.theory[table.quantity == name])
         np.testing.assert_array_equal(line.get_ydata(), table.measured[table.quantity == name])

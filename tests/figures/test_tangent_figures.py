@@ -9,10 +9,10 @@ mpl.use("Agg")
 from matplotlib import pyplot
 
 from finitewidth._errors import ArgumentError
-from finitewidth.criticality.tangent_single_input import Ratios, TangentSingleInputFlow
+from finitewidth.critical.one_input.tangent_single_input import Ratios, TangentSingleInputFlow
+from finitewidth.expansion.tangent_layers import TangentContributions
 from finitewidth.figures.tangent_contributions import tangent_contributions
 from finitewidth.figures.tangent_ratios import tangent_ratios
-from finitewidth.flow.tangent_layers import TangentContributions
 
 
 @pytest.fixture(autouse=True)

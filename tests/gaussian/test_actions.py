@@ -11,6 +11,7 @@ import pytest
 from finitewidth._errors import DomainError, ShapeError
 from finitewidth.gaussian.actions import EvenAction, symmetrise
 from finitewidth.gaussian.cumulants import moments_from_connected
+from metric_laws import hermite_grid
 
 K2 = np.array([[0.7, 0.2], [0.2, 0.5]])
 
@@ -69,7 +70,7 @@ def test_quartic_slopes_of_two_variables():
 
 
 @pytest.mark.parametrize("indices", [(0, 1), (1, 1), (0, 0, 0, 1), (0, 1, 0, 1), (0, 0, 0, 1, 1, 1)])
-def test_moments_to_first_order_for_couplings_of_order_4_6_8(indices, hermite_grid):
+def test_moments_to_first_order_for_couplings_of_order_4_6_8(indices):
     """PDLT (1.74)-(1.77), PDLT (1.81): <F> - <F dS> + <F><dS> by a quadrature exact for these polynomials."""
     couplings = [random_coupling(order, order) for order in (4, 6, 8)]
     z, weights = hermite_grid(K2, 8)

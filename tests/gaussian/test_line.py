@@ -40,7 +40,9 @@ def test_average_is_exact_to_rounding(name, K):
 
 
 @pytest.mark.parametrize("K", [1e-3, 1.0, 10.0, 1e3])
-@pytest.mark.parametrize("name", ["tanh", "swish", "softsign", "arctan"])
+@pytest.mark.parametrize(
+    "name", ["tanh", "softsign", *(pytest.param(name, marks=pytest.mark.measured) for name in ("swish", "arctan"))]
+)
 def test_derivatives_in_the_variance(name, K):
     """PDLT (5.53): the derivative of an average is an average with weight (z^2 - K) / 2 K^2."""
     function, reference, kinks = FUNCTIONS[name]

@@ -16,6 +16,7 @@ from finitewidth.gaussian.nearly_gaussian import (
     marginalise_samples,
 )
 from finitewidth.gaussian.wick import gaussian_log_density
+from metric_laws import hermite_grid, random_metric_law
 
 
 def gaussian_density(z, G):
@@ -52,7 +53,7 @@ def tanh_chain(width, networks, layers=3, G=1.6, C_b=0.1, C_W=1.5):
 
 
 @pytest.mark.parametrize("neurons", [1, 3])
-def test_density_of_a_mixture_of_metrics(neurons, random_metric_law):
+def test_density_of_a_mixture_of_metrics(neurons):
     """PDLT (4.58)-(4.60): two samples, metric K + e^2 g1 +- e B_k with equal weights; the remainder falls as e^4."""
     K, modes, v, g1 = random_metric_law(0, samples=2)
     z = np.random.default_rng(1).normal(size=(5, neurons, 2))
@@ -65,7 +66,7 @@ def test_density_of_a_mixture_of_metrics(neurons, random_metric_law):
     np.testing.assert_allclose(remainder(0.04) / remainder(0.02), 16.0, rtol=0.05)
 
 
-def test_density_correction_is_the_second_order_taylor_term(random_metric_law):
+def test_density_correction_is_the_second_order_taylor_term():
     """PDLT (4.58)-(4.60): D N[g1] + D^2 N[v]/2 by autodiff, three samples and two neurons."""
     K, _, v, g1 = random_metric_law(2, samples=3)
     z = np.random.default_rng(3).normal(size=(2, 3))
@@ -78,7 +79,7 @@ def test_density_correction_is_the_second_order_taylor_term(random_metric_law):
     np.testing.assert_allclose(density_correction(z, K, v, g1), taylor(jnp.asarray(K)), rtol=1e-10)
 
 
-def test_density_has_the_right_moments(random_metric_law, hermite_grid):
+def test_density_has_the_right_moments():
     """PDLT (4.73), PDLT (4.77): norm 1, two-point K + g1, four-point v with neural indices; exact quadrature."""
     K, _, v, g1 = random_metric_law(4, samples=2)
     points, weights = hermite_grid(np.kron(np.eye(2), K), 6)
@@ -97,7 +98,7 @@ def test_density_has_the_right_moments(random_metric_law, hermite_grid):
     np.testing.assert_allclose(np.einsum("p,pia,pjb,pkc,pld->ijklabcd", weights, z, z, z, z), exact, atol=1e-12)
 
 
-def test_integrating_out_a_neuron(random_metric_law, hermite_grid):
+def test_integrating_out_a_neuron():
     """PDLT (4.92)-(4.93): the density of two neurons integrates to that of one, with the same K, v, g1."""
     K, _, v, g1 = random_metric_law(5, samples=2)
     kept = np.array([0.4, -0.9])
@@ -107,7 +108,7 @@ def test_integrating_out_a_neuron(random_metric_law, hermite_grid):
     np.testing.assert_allclose(averaged, density_correction(kept[None], K, v, g1), rtol=1e-12)
 
 
-def test_integrating_out_a_sample(random_metric_law, hermite_grid):
+def test_integrating_out_a_sample():
     """PDLT (4.92)-(4.93): what remains has the sub-blocks of K, v, g1; conditional Gaussian quadrature."""
     K, _, v, g1 = random_metric_law(6, samples=3)
     keep, drop = [2, 0], 1
@@ -127,7 +128,7 @@ def test_density_of_a_tanh_network():
     np.testing.assert_allclose(at, [0.53276, 2.737e-4, 0.28520], rtol=2e-5, atol=1e-8)
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_density_of_sampled_tanh_networks():
     """PDLT (4.58)-(4.60): what the sampled metrics leave unexplained falls as 1/n^2, 16 times from width 16 to 64."""
     points = np.array([0.0, 0.5, 1.0, 2.0, 3.0])
@@ -159,7 +160,7 @@ def test_clipping_of_the_far_tail_is_reported():
     assert jax.jit(density)(z, *law)[1] == 0
 
 
-def test_expectation_of_an_observable_of_two_samples(random_metric_law, hermite_grid):
+def test_expectation_of_an_observable_of_two_samples():
     """PDLT (4.46), PDLT (4.61): derivatives of the Gaussian average against the average over the O(1/n) density."""
     K, _, v, g1 = random_metric_law(8, samples=2)
 
@@ -174,7 +175,7 @@ def test_expectation_of_an_observable_of_two_samples(random_metric_law, hermite_
     np.testing.assert_allclose(expectation(average, K, v, g1), direct, rtol=1e-11)
 
 
-def test_covariance_of_two_neurons_as_printed(random_metric_law, hermite_grid):
+def test_covariance_of_two_neurons_as_printed():
     """PDLT (4.63)-(4.64): v^{..}/4 <(zz - K) F> <(zz - K) G> with raised indices, and the two-neuron density."""
     K, _, v, _ = random_metric_law(9, samples=2)
     z, weights = hermite_grid(K, 20)
@@ -218,7 +219,7 @@ def test_covariance_of_two_neurons_of_a_tanh_network():
         (lambda K, v, g: expectation(jnp.trace, K, v, g[:1]), ShapeError, "g1"),
     ],
 )
-def test_bad_input_names_the_argument(call, error, argument, random_metric_law):
+def test_bad_input_names_the_argument(call, error, argument):
     K, _, v, g1 = random_metric_law(0, samples=2)
     with pytest.raises(error) as caught:
         call(K, v, g1)

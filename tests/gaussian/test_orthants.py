@@ -15,7 +15,7 @@ from finitewidth.gaussian.orthants import absolute_value_product, sign_product, 
 
 LEAKY = (0.6, 0.4)  # slopes 1 on the right and 0.2 on the left
 RELU = (0.5, 0.5)
-SIX = pytest.param(6, marks=pytest.mark.slow)  # compiled once, but that takes its time
+SIX = pytest.param(6, marks=pytest.mark.measured)  # compiled once, but that takes its time
 
 
 def correlations(vectors):
@@ -40,6 +40,10 @@ def leaky(K):
 
 def piecewise_linear(odd, even):
     return lambda z: odd * z + even * np.abs(z)
+
+
+# Many covariances at once: one program for all tests that map.
+MAPPED = {average: jax.jit(jax.vmap(average)) for average in (sign_product, step_product, leaky)}
 
 
 # ---- independent integrations ----------------------------------------------------------------------------------------
@@ -279,7 +283,7 @@ def nearly_singular(kind, distance, seed):
     return correlations(v)
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 @pytest.mark.parametrize(
     ("kind", "distance"),
     [("regular", 1.0), ("two pairs", 2e-7), ("three alike", 1e-4), ("four alike", 3e-7), ("in a plane", 1e-6)],
@@ -308,7 +312,7 @@ def test_two_nearly_coincident_pairs(gap):
         assert abs(absolute_value_product(0.0, 1.0, K) - length**2) < 1e-12
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_six_variables_against_monte_carlo():
     """PDLT (4.59): the six-point average, regular and with repeated and dependent variables."""
     rng = np.random.default_rng(7)
@@ -349,7 +353,7 @@ def test_order_reflection_and_units_do_not_matter(n):
     assert abs(leaky(K * np.outer(units, units)) - moment) < tolerance
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_groups_that_are_independent_factorise():
     """PDLT (2.9): six variables in groups of two and four."""
     rng = np.random.default_rng(3)
@@ -374,7 +378,7 @@ def test_degenerate_arrangements_do_not_depend_on_the_order():
         (sign_product, np.ones(400)),
         (leaky, np.prod(deviations, axis=1)),
     ):
-        mapped = jax.jit(jax.vmap(average))
+        mapped = MAPPED[average]
         first = np.asarray(mapped(jnp.asarray(K))) / unit
         for order in ([3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]):
             again = np.asarray(mapped(jnp.asarray(K[:, order][:, :, order]))) / unit
@@ -409,7 +413,7 @@ def test_under_jit_and_vmap():
     vectors[4, :, 2:] = 0
     K = jnp.asarray(vectors @ vectors.swapaxes(1, 2))
     for average in (sign_product, step_product, leaky):
-        together = jax.jit(jax.vmap(average))(K)
+        together = MAPPED[average](jnp.resize(K, (400, 4, 4)))[: len(K)]  # as many as above, where they are compiled
         assert np.abs(together - np.array([average(k) for k in K])).max() < 1e-11 * np.max(np.asarray(K)) ** 2
 
 
@@ -421,7 +425,7 @@ def central_difference(function, K, direction, step=2e-3):
     return float(8 * near - far) / (12 * step)
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 @pytest.mark.parametrize(
     ("average", "n"),
     [(sign_product, 2), (step_product, 3), (sign_product, 4), (leaky, 4), (leaky, 6)],
@@ -457,7 +461,7 @@ def test_gradient_where_all_variables_coincide():
     assert np.abs(gradient - (1 - np.eye(4)) / 2).max() < 1e-7
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_second_derivatives_of_regular_covariances():
     """PDLT (4.40) differentiated twice."""
     rng = np.random.default_rng(2)

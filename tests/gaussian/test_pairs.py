@@ -10,6 +10,7 @@ from finitewidth.gaussian.accuracy import gram_rule, pair_rule
 from finitewidth.gaussian.pairs import mixed_moment, pair_moment, square_average
 from references import REFERENCES, exact_pair
 
+MEASURED = pytest.mark.measured  # kinds of functions that another one of the list stands for
 RHOS = (-1.0, -0.9999, -0.7, 0.0, 0.3, 0.95, 1.0)
 
 
@@ -19,7 +20,7 @@ def covariances(K, rhos, ratio=1.0):
     return jnp.full_like(rhos, K), rhos * K * np.sqrt(ratio), jnp.full_like(rhos, K * ratio)
 
 
-@pytest.mark.parametrize("K", [1e-3, 1.0, 10.0])
+@pytest.mark.parametrize("K", [1e-3, pytest.param(1.0, marks=pytest.mark.measured), 10.0])
 @pytest.mark.parametrize("name", REFERENCES)
 def test_pairs_are_right_to_ten_digits(name, K):
     """PDLT (4.25), PDLT (5.1): relative to the root of both squares' averages, at all correlations."""
@@ -30,7 +31,9 @@ def test_pairs_are_right_to_ten_digits(name, K):
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-10 * scale)
 
 
-@pytest.mark.parametrize("name", ["tanh", "erf", "gelu", "sin", "softplus", "z^3"])
+@pytest.mark.parametrize(
+    "name", ["tanh", "gelu", "sin", "z^3", *(pytest.param(name, marks=MEASURED) for name in ("erf", "softplus"))]
+)
 def test_modes_grid_and_closed_forms_agree(name):
     """Three ways to integrate the same derivatives, with unequal variances."""
     activation = ACTIVATIONS[name]
@@ -44,7 +47,18 @@ def test_modes_grid_and_closed_forms_agree(name):
         np.testing.assert_allclose(known, grid, rtol=1e-10, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["tanh", "erf", "gelu", "exp", "z^2", "relu", "abs", "softsign"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tanh",
+        "gelu",
+        "exp",
+        "z^2",
+        "relu",
+        "softsign",
+        *(pytest.param(name, marks=MEASURED) for name in ("erf", "abs")),
+    ],
+)
 def test_derivatives_are_those_of_stein(name):
     """PDLT (5.53): custom derivatives against finite differences of the average itself."""
     activation = ACTIVATIONS[name]
@@ -61,7 +75,7 @@ def test_derivatives_are_those_of_stein(name):
     np.testing.assert_allclose(jax.grad(average)(jnp.asarray(point)), differences, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["tanh", "gelu", "sin", "relu", "swish"])
+@pytest.mark.parametrize("name", ["tanh", "gelu", "sin", "relu", pytest.param("swish", marks=MEASURED)])
 def test_heat_equation(name):
     """The second derivatives obey kappa_{,12,12} = 4 kappa_{,11,22}."""
     activation = ACTIVATIONS[name]

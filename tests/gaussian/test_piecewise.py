@@ -23,6 +23,7 @@ VARIANCES = (1e-3, 0.1, 1.0, 10.0)
 CORRELATIONS = (-1.0, -0.999999, -0.9, 0.0, 0.5, 0.99, 1 - 1e-9, 1.0)
 AT_ZERO = (0.0,)
 AT_ONES = (-1.0, 1.0)
+BETWEEN = pytest.param(1.0, marks=pytest.mark.measured)  # the variances around it decide
 
 
 def softsign(z):
@@ -141,6 +142,7 @@ def test_softsign_pairs_match_a_polar_grid_for_every_correlation():
             assert abs(averages[i] - expected) < 1e-12 * norms[i], (Kaa[i], Kbb[i], rho)
 
 
+@pytest.mark.measured
 def test_a_softsign_pair_in_extended_precision():
     """PDLT (1.68): nested tanh-sinh integration in 20 digits, unequal variances."""
     a, b, rho = 2.0, 0.7, 0.6
@@ -182,7 +184,9 @@ def test_coincident_pairs_are_averages_over_one_variable(f, kinks):
         np.testing.assert_allclose(pair_average(f, f, kinks, kinks, K, sign * K, K), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["tanh", "swish", "softplus"])
+@pytest.mark.parametrize(
+    "name", ["tanh", *(pytest.param(name, marks=pytest.mark.measured) for name in ("swish", "softplus"))]
+)
 def test_smooth_functions_at_large_variance(name):
     """PDLT (1.68): zero declared as if it were a kink; K = 100 and 1e4."""
     f = {"tanh": jnp.tanh, "swish": jax.nn.silu, "softplus": jax.nn.softplus}[name]
@@ -238,7 +242,7 @@ def average(f, kinks, K, mean=None):
 
 
 @pytest.mark.parametrize("n", [3, 4])
-@pytest.mark.parametrize("variance", [1e-3, 1.0, 10.0])
+@pytest.mark.parametrize("variance", [1e-3, BETWEEN, 10.0])
 def test_rank_one_covariances(n, variance):
     """PDLT (1.68): all variables are one, up to factors."""
     factors = np.array([1.0, -0.6, 0.3, 0.9])[:n]
@@ -248,7 +252,7 @@ def test_rank_one_covariances(n, variance):
 
 
 @pytest.mark.parametrize("n", [3, 4])
-@pytest.mark.parametrize("variance", [1e-3, 1.0, 10.0])
+@pytest.mark.parametrize("variance", [1e-3, BETWEEN, 10.0])
 def test_rank_two_covariances(n, variance):
     """PDLT (1.68): a two-dimensional average, in polar coordinates; equal, opposite and nearly equal variables too."""
     angles = [
@@ -280,7 +284,7 @@ def nearly_singular(rng, rank, distance):
     return correlation_matrix(np.hstack([rng.normal(size=(4, rank)), distance * rng.normal(size=(4, 4))]))
 
 
-@pytest.mark.parametrize("distance", [0.3, 1e-3])
+@pytest.mark.parametrize("distance", [pytest.param(0.3, marks=pytest.mark.measured), 1e-3])
 def test_products_of_relus_and_steps_match_exact_orthants(distance):
     """PDLT (1.68): boundary layers of every thickness, for jumps of the slope and of the value."""
     rng = np.random.default_rng(int(-math.log2(distance)))
@@ -291,7 +295,9 @@ def test_products_of_relus_and_steps_match_exact_orthants(distance):
         assert abs(average(step, AT_ZERO, K) - float(step_product(jnp.asarray(K)))) < 1e-8
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 10.0])
+@pytest.mark.parametrize(
+    "scale", [pytest.param(1e-3, marks=pytest.mark.measured), 1.0, pytest.param(10.0, marks=pytest.mark.measured)]
+)
 def test_the_order_of_the_variables_does_not_matter(scale):
     """PDLT (1.68): equal variances, so that each order integrates another variable first."""
     rng = np.random.default_rng(7)
@@ -312,7 +318,7 @@ def test_triples_with_a_mean(f, mean_f, kinks, noise):
     assert average(f, kinks, K, means) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 @pytest.mark.parametrize("noise", [0.5, 0.02])
 def test_quadruples_with_kinks_off_zero(noise):
     """PDLT (1.68): hard tanh of four variables."""
@@ -347,13 +353,15 @@ def test_products_jit_vmap_and_differentiate():
     """PDLT (5.53): by autodiff through the nodes, against averages of derivatives."""
     K = jnp.asarray(np.array([[1.0, 0.3, -0.2], [0.3, 0.8, 0.4], [-0.2, 0.4, 1.3]]))
     triple = lambda K: product_average((elu,) * 3, (AT_ZERO,) * 3, K)  # noqa: E731
-    np.testing.assert_allclose(jax.jit(jax.vmap(triple))(jnp.stack([K, 2 * K])), [triple(K), triple(2 * K)], rtol=1e-13)
-    slope = jax.grad(triple)(K)[0, 1] + jax.grad(triple)(K)[1, 0]
+    values, gradients = jax.jit(jax.vmap(jax.value_and_grad(triple)))(jnp.stack([K, 2 * K]))
+    np.testing.assert_allclose(values, [triple(K), triple(2 * K)], rtol=1e-13)
+    slope = gradients[0, 0, 1] + gradients[0, 1, 0]
     derivative = lambda z: jax.jvp(elu, (z,), (jnp.ones_like(z),))[1]  # noqa: E731
     expected = product_average((derivative, derivative, elu), (AT_ZERO,) * 3, K)
     assert float(slope) == pytest.approx(float(expected), rel=1e-8)
 
 
+@pytest.mark.measured
 def test_four_softsigns_against_samples():
     """PDLT (1.68): within four standard errors of ten million draws."""
     rng = np.random.default_rng(3)

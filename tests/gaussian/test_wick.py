@@ -20,6 +20,7 @@ from finitewidth.gaussian.wick import (
     pairings,
     wick_moment,
 )
+from metric_laws import hermite_grid
 
 K2 = np.array([[1.0, 0.3], [0.3, 0.5]])
 K3 = np.array([[1.2, 0.4, -0.3], [0.4, 0.9, 0.2], [-0.3, 0.2, 0.7]])
@@ -70,7 +71,7 @@ def test_number_of_pairings(m, count):
 
 
 @pytest.mark.parametrize("m", range(6))
-def test_single_variable_moments(m, hermite_grid):
+def test_single_variable_moments(m):
     """PDLT (1.15): Gauss-Hermite, exact for these powers, and the Wick sum with one index."""
     z, weights = hermite_grid(0.7, 8)
     np.testing.assert_allclose(gaussian_moment(0.7, m), weights @ z[:, 0] ** (2 * m), rtol=1e-12)
@@ -83,7 +84,7 @@ def test_fourth_moment_is_three_variances_squared():
 
 
 @pytest.mark.parametrize("indices", [(0, 1, 2, 2, 1, 0), (0, 0, 0, 1, 1, 2), (0, 1, 2, 0, 1, 2, 2, 2), (1,) * 8])
-def test_wick_sums_against_exact_quadrature(indices, hermite_grid):
+def test_wick_sums_against_exact_quadrature(indices):
     """PDLT (1.45): 6- and 8-point functions of three correlated variables."""
     z, weights = hermite_grid(K3, 6)
     np.testing.assert_allclose(wick_moment(K3, indices), weights @ z[:, indices].prod(axis=1), rtol=1e-13)

@@ -8,8 +8,8 @@ from finitewidth._errors import ArgumentError
 from finitewidth.learning import gradient_step, predicted_change, predicted_loss_change
 from finitewidth.learning.losses import cross_entropy, squared_error
 from finitewidth.networks import MLP
-from finitewidth.networks.parameters import apply, draw_parameters
-from finitewidth.networks.realised_ntk import ntk
+from finitewidth.realised.parameters import apply, draw_parameters
+from finitewidth.realised.tangent_kernel import ntk
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(3, 3)), RANDOM.normal(size=(3, 4))

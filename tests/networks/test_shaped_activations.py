@@ -10,7 +10,7 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
 import finitewidth as fw
-from finitewidth.networks.shaped import ShapedReLU, shaped, shaped_relu
+from finitewidth.networks.shaped import ShapedReLU, shaped_relu, shaped_smooth
 from finitewidth.networks.shaped.shaped_relu_kernel import kernel_excess
 from references import polar_rule
 
@@ -51,7 +51,7 @@ def test_exact_kernel_against_quadrature():
 def test_expansion_of_the_kernel(c_plus, order):
     """Shaped Transformer Eq. 6: n(cK - rho) tends to nu with an error -(c_+ + c_-) nu n^{-1/2}, or 1/n if c_+ = -c_-."""
     activation = shaped_relu(c_plus, -1.0)
-    widths = np.array([1e4, 1e6]).astype(int)
+    widths = (10**4, 10**6)
     error = [n * (activation.kernel(RHO[:-1], n) - RHO[:-1]) / activation.nu(RHO[:-1]) - 1 for n in widths]
     slope = np.log(np.abs(error[0] / error[1])) / np.log(widths[1] / widths[0])
     np.testing.assert_allclose(slope, order - 1, atol=0.02)
@@ -100,7 +100,7 @@ def expected_drift(activation, V, n):
 def test_smooth_drift_against_quadrature(name):
     """Lecture 17's drift, from nothing but the second and third derivatives at zero, with an error that falls as 1/n."""
     V = np.array([[1.4, 0.5], [0.5, 0.7]])
-    activation = shaped(name, a=1.3)
+    activation = shaped_smooth(name, a=1.3)
     limit = np.asarray(activation.drift(jnp.asarray(V)))
     errors = [np.abs(expected_drift(activation, V, n) - limit).max() for n in (10**3, 10**5)]
     assert errors[1] < 2e-4 * np.abs(limit).max()
@@ -121,7 +121,7 @@ def test_smooth_drift_against_quadrature(name):
 )
 def test_taylor_coefficients(activation, phi2, phi3):
     """The normalised activation's second and third derivatives at zero."""
-    found = shaped(activation)
+    found = shaped_smooth(activation)
     np.testing.assert_allclose([found.phi2, found.phi3], [phi2, phi3], atol=1e-14)
     at_width = found.at_width(400)
     np.testing.assert_allclose(at_width(jnp.zeros(())), 0.0, atol=1e-13)
@@ -130,19 +130,19 @@ def test_taylor_coefficients(activation, phi2, phi3):
 
 def test_equal_descriptions_are_equal():
     """Compiled code is found again for an activation described twice."""
-    assert shaped("tanh", a=2.0) == shaped("tanh", a=2.0)
-    assert hash(shaped("tanh").at_width(50)) == hash(shaped("tanh").at_width(50))
+    assert shaped_smooth("tanh", a=2.0) == shaped_smooth("tanh", a=2.0)
+    assert hash(shaped_smooth("tanh").at_width(50)) == hash(shaped_smooth("tanh").at_width(50))
     assert shaped_relu().at_width(50) == shaped_relu().at_width(50)
 
 
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
-        (lambda: shaped("relu"), "activation"),
-        (lambda: shaped("z^2"), "activation"),
-        (lambda: shaped("nonsense"), "activation"),
-        (lambda: shaped("tanh", a=0.0), "a"),
-        (lambda: shaped("tanh", exponent=0.0), "exponent"),
+        (lambda: shaped_smooth("relu"), "activation"),
+        (lambda: shaped_smooth("z^2"), "activation"),
+        (lambda: shaped_smooth("nonsense"), "activation"),
+        (lambda: shaped_smooth("tanh", a=0.0), "a"),
+        (lambda: shaped_smooth("tanh", exponent=0.0), "exponent"),
         (lambda: shaped_relu(math.nan), "c_plus"),
         (lambda: shaped_relu(exponent=-1), "exponent"),
         (lambda: shaped_relu().slopes(0), "n"),

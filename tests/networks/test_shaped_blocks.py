@@ -8,15 +8,15 @@ import pytest
 import finitewidth as fw
 from finitewidth.gaussian.root import covariance_root
 from finitewidth.networks.shaped import (
-    CovarianceLaw,
     ShapedAttention,
     ShapedMLP,
     ShapedResNet,
     ShapedTransformer,
-    shaped,
     shaped_relu,
+    shaped_smooth,
 )
 from finitewidth.networks.shaped.block import linear_diffusion
+from finitewidth.results import CovarianceLaw
 
 
 def covariance(m, seed=0, rank=None):
@@ -33,8 +33,8 @@ def random_mask(m, seed=5):
 def blocks(m):
     return {
         "relu": ShapedMLP(shaped_relu(0.5, -1.0)),
-        "softplus": ShapedMLP(shaped("softplus", a=0.7)),
-        "tanh": ShapedMLP(shaped("tanh")),
+        "softplus": ShapedMLP(shaped_smooth("softplus", a=0.7)),
+        "tanh": ShapedMLP(shaped_smooth("tanh")),
         "resnet": ShapedResNet(0.6, hidden_ratio=4),
         "attention": ShapedAttention(0.6, tau0=0.8),
         "projection": ShapedAttention(0.6, heads=4, output_projection=True),
@@ -71,8 +71,7 @@ def printed_attention(V, gamma, tau0, mask):
     return gamma**2 / tau0**2 * b, gamma**4 / tau0**2 * A
 
 
-@pytest.mark.parametrize("m", [3, 7])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "m"), [*((name, 3) for name in NAMES), ("mask", 7), ("stack", 7)])
 def test_structured_noise_has_the_covariance_of_the_block(name, m):
     """Noise is linear in its normals: J J^T is its covariance, equal to the diffusion tensor to 1e-12."""
     block, V = blocks(m)[name], jnp.asarray(covariance(m))

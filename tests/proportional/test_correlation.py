@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
-from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, shaped, shaped_relu
+from finitewidth.networks.shaped import (
+    ShapedAttention,
+    ShapedMLP,
+    ShapedResNet,
+    ShapedTransformer,
+    shaped_relu,
+    shaped_smooth,
+)
 from finitewidth.proportional import correlation_coefficients, correlation_sde
 
 PATHS, STEPS = 100_000, 40
@@ -76,7 +83,7 @@ def test_paths_stay_inside():
         assert (rho[:, -1] > -1).all()
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_steps_do_not_matter():
     """Weak order two: five steps of 0.2 give the means of forty."""
     block = ShapedMLP(shaped_relu(1, -1))
@@ -89,7 +96,7 @@ def test_steps_do_not_matter():
     ("call", "argument"),
     [
         (lambda: correlation_sde(ShapedAttention(0.5), 0.2, 1.0), "block"),
-        (lambda: correlation_sde(ShapedTransformer(ShapedResNet(0.5), ShapedMLP(shaped())), 0.2, 1.0), "block"),
+        (lambda: correlation_sde(ShapedTransformer(ShapedResNet(0.5), ShapedMLP(shaped_smooth())), 0.2, 1.0), "block"),
         (lambda: correlation_sde("mlp", 0.2, 1.0), "block"),
         (lambda: correlation_sde(ShapedMLP(), 0.2, 1.0, seed=2**63), "seed"),
         (lambda: correlation_sde(ShapedMLP(), 1.0, 1.0), "rho0"),

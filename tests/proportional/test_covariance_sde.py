@@ -3,14 +3,23 @@
 import math
 import sys
 
+import jaxtyping
 import numpy as np
 import pytest
 from scipy import stats
 
 import finitewidth as fw
-from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, shaped, shaped_relu
-from finitewidth.proportional import PathStatus, ScalarSmooth, correlation_sde, covariance_sde, scalar_smooth
+from finitewidth.networks.shaped import (
+    ShapedAttention,
+    ShapedMLP,
+    ShapedResNet,
+    ShapedTransformer,
+    shaped_relu,
+    shaped_smooth,
+)
+from finitewidth.proportional import ScalarSmooth, correlation_sde, covariance_sde, scalar_smooth
 from finitewidth.proportional.covariance_sde import default_steps
+from finitewidth.results import PathStatus
 
 PAIR = np.array([[1.0, 0.2], [0.2, 1.0]])
 LINEAR, RELU = ShapedMLP(shaped_relu(0, 0)), ShapedMLP(shaped_relu(1, -1))
@@ -30,7 +39,7 @@ DUPLICATED = random_covariance(3, 3)[np.ix_([0, 0, 1, 2], [0, 0, 1, 2])]
 FEW = {"paths": 5, "steps": 20, "save": 5}  # one shape: compiled code is shared
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 @pytest.mark.parametrize(("block", "mean", "square"), [(LINEAR, None, 0.478), (RELU, 0.501, 0.467)])
 def test_correlations_of_mlps(block, mean, square):
     """T = 1, rho_0 = 0.2, coarse steps of 0.1: E rho and E rho^2; log det of the linear network, N(-3.041, 4)."""
@@ -57,7 +66,7 @@ def test_correlation_by_two_routes():
     assert law.V.shape == (4000, 5, 2, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_attention_of_figures_1_and_7():
     """Shaped Transformer figures 1 and 7: gamma = 1/sqrt(8), T = 3/4, two tokens: mean, spread and quantiles of rho."""
     law = covariance_sde(ShapedAttention(8**-0.5), PAIR, 0.75, paths=20_000, steps=50, save=1, seed=0)
@@ -71,7 +80,7 @@ def test_attention_of_figures_1_and_7():
     assert 0.15 - 0.01 < np.median(law.final[:, 0, 1]) < 0.17 + 0.01
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_norms_of_many_tokens():
     """The norm of one of sixteen tokens of a linear network has log-mean -T with steps of 0.05, and E[V] stays."""
     law = covariance_sde(LINEAR, np.eye(16), 0.5, paths=1500, steps=10, save=1, seed=2)
@@ -83,14 +92,14 @@ def test_norms_of_many_tokens():
 
 def test_one_smooth_input_against_its_exact_solution():
     """tanh, one input: the matrix integrator against the explicit path formula (Kolmogorov-Smirnov)."""
-    law = covariance_sde(ShapedMLP(shaped("tanh")), [[1.5]], 1.0, paths=4000, steps=100, save=1, seed=1)
+    law = covariance_sde(ShapedMLP(shaped_smooth("tanh")), [[1.5]], 1.0, paths=4000, steps=100, save=1, seed=1)
     exact = ScalarSmooth(-2.0).sample(1.5, 1.0, paths=4000, steps=200, seed=2).X[:, -1]
     assert stats.ks_2samp(law.final[:, 0, 0], exact).pvalue > 1e-3
 
 
 def test_explosions_are_counted():
     """b = 7/4, x_0 = 1.5: the fraction of stopped paths is the blow-up probability; nothing is NaN."""
-    block = ShapedMLP(shaped("expm1"))
+    block = ShapedMLP(shaped_smooth("expm1"))
     law = covariance_sde(block, [[1.5]], 2.0, paths=4000, steps=200, save=10, seed=3, radius=1e3)
     probability = ScalarSmooth(1.75).blow_up_probability(1.5)
     assert abs(law.stopped_fraction - probability) < 0.02 + 3 * math.sqrt(probability / 4000)
@@ -131,15 +140,15 @@ def test_exploding_tokens_do_not_become_alike():
 
 def test_large_norms_may_shrink_at_once():
     """Saturation is no explosion: tanh from a norm of 1000 in coarse steps runs on."""
-    law = covariance_sde(ShapedMLP(shaped("tanh")), [[1000.0]], 1.0, paths=50, steps=10, save=1)
+    law = covariance_sde(ShapedMLP(shaped_smooth("tanh")), [[1000.0]], 1.0, paths=50, steps=10, save=1)
     assert law.counts["running"] == 50
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 @pytest.mark.parametrize("rank", [3, 64])
 @pytest.mark.parametrize(
     "block",
-    [RELU, ShapedAttention(0.5), TRANSFORMER, ShapedMLP(shaped("softplus"))],
+    [RELU, ShapedAttention(0.5), TRANSFORMER, ShapedMLP(shaped_smooth("softplus"))],
     ids=["relu", "attention", "causal", "softplus"],
 )
 def test_no_path_leaves_the_cone(block, rank):
@@ -168,7 +177,7 @@ def test_duplicated_inputs_stay_duplicated(block):
     np.testing.assert_allclose(V[..., 0, :], V[..., 1, :], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_euler_leaves_the_cone():
     """Plain Euler steps of 0.2, 0.1 and 0.05 lose 68, 45 and 9 per cent of the paths of a linear network, and say so."""
     for steps, expected in ((5, 0.68), (10, 0.45), (20, 0.09)):
@@ -180,7 +189,7 @@ def test_euler_leaves_the_cone():
         assert (np.linalg.eigvalsh(law.final)[:, 0] > -1e-12).all()
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_kernel_wishart():
     """chi^2 = 1, T = 1, steps of 0.05: E rho = .502 and E rho^2 = .483 with the bias of its first order."""
     law = covariance_sde(RELU, PAIR, 1.0, paths=20_000, steps=20, save=1, method="kernel-wishart")
@@ -190,13 +199,13 @@ def test_kernel_wishart():
 
 
 def test_paths_do_not_depend_on_their_number(monkeypatch):
-    """Path i of a seed is the same whatever the number of paths and the size of chunks; another seed differs."""
+    """Path i of a seed is the same whatever the number of paths and the size of lanes; another seed differs."""
     V0 = random_covariance(4, 2)
     together = covariance_sde(LINEAR, V0, 0.2, **FEW)
     other = covariance_sde(LINEAR, V0, 0.2, seed=1, **FEW)
     assert np.abs(other.final - together.final).min() > 0
     module = sys.modules["finitewidth.proportional.covariance_sde"]  # the function of the same name hides it
-    monkeypatch.setattr(module, "_CHUNK_BYTES", 8 * 16 * (5 + 16) * 3)
+    monkeypatch.setattr(module, "_MEMORY", 8 * 16 * (5 + 16) * 3)
     np.testing.assert_allclose(covariance_sde(LINEAR, V0, 0.2, **FEW).V, together.V, rtol=1e-12, atol=1e-15)
 
 
@@ -209,16 +218,16 @@ def test_defaults():
 
 def test_default_steps_see_stiff_drifts():
     """Where norms are one a smooth activation has no drift, but a stiff one about it; ordinary blocks keep steps of 0.01."""
-    assert default_steps(ShapedMLP(shaped("tanh", a=0.1)), np.eye(1), 0.2) > 400
-    assert default_steps(ShapedMLP(shaped("gelu", a=0.2)), np.eye(1), 0.2) > 100
-    for block in (RELU, ShapedMLP(shaped("tanh")), ShapedAttention(0.5), TRANSFORMER):
+    assert default_steps(ShapedMLP(shaped_smooth("tanh", a=0.1)), np.eye(1), 0.2) > 400
+    assert default_steps(ShapedMLP(shaped_smooth("gelu", a=0.2)), np.eye(1), 0.2) > 100
+    for block in (RELU, ShapedMLP(shaped_smooth("tanh")), ShapedAttention(0.5), TRANSFORMER):
         assert default_steps(block, PAIR, 1.0) == 100
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_default_steps_follow_stiff_drifts():
     """tanh with a = 0.1 reaches its stationary law, gelu with a = 0.2 blows up as often as it should."""
-    tanh, gelu = shaped("tanh", a=0.1), shaped("gelu", a=0.2)
+    tanh, gelu = shaped_smooth("tanh", a=0.1), shaped_smooth("gelu", a=0.2)
     law = covariance_sde(ShapedMLP(tanh), [[1.0]], 0.1, paths=4000, save=1)
     expected = scalar_smooth(tanh).stationary()  # 20 relaxation times
     np.testing.assert_allclose(law.final.mean(), expected.mean(), atol=4 * expected.std() / math.sqrt(4000))
@@ -252,7 +261,11 @@ def test_rounding_of_single_precision():
 
 def test_numbers_of_a_law():
     """A radius given as text is a number; quantiles and seeds out of range are named."""
-    law = covariance_sde(LINEAR, random_covariance(4, 2), 0.2, radius="1e6", **FEW)
+    jaxtyping.config.update("jaxtyping_disable", True)  # text is no `float`, and taken all the same
+    try:
+        law = covariance_sde(LINEAR, random_covariance(4, 2), 0.2, radius="1e6", **FEW)
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
     assert law.quantile([0.0, 1.0]).shape == (2, 6, 4, 4)
     for call, argument in ((lambda: law.quantile(1.5), "q"), (lambda: law.output_samples(seed=2**63), "seed")):
         with pytest.raises(fw.ArgumentError, match=f"`{argument}`"):
@@ -265,7 +278,7 @@ def test_no_branch_no_motion():
     np.testing.assert_allclose(frozen.final, np.broadcast_to(PAIR, (4000, 2, 2)), rtol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_drift_alone():
     """With p = 1/4 there is no noise, and every path is the ODE of lecture 17: rho = 0.66790 at T = 2."""
     law = covariance_sde(ShapedMLP(shaped_relu(1, -1, exponent=0.25)), PAIR, 2.0, paths=2, steps=200, save=1)

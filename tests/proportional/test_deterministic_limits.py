@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate
 
 import finitewidth as fw
-from finitewidth.networks.shaped import shaped, shaped_relu
+from finitewidth.networks.shaped import shaped_relu, shaped_smooth
 from finitewidth.proportional import Regime, drift_ode, residual_ode, scalar_smooth, scaling_regime
 from finitewidth.proportional.regimes import collapse, fluctuation, unshaped_relu_collapse
 
@@ -42,7 +42,7 @@ def test_drift_without_noise():
 
 def test_smooth_drift_without_noise():
     """One input follows the logistic equation; past its blow-up there is a clear error."""
-    activation = shaped("expm1", exponent=0.25)
+    activation = shaped_smooth("expm1", exponent=0.25)
     path = drift_ode(activation, [[0.8]], 1.0)
     np.testing.assert_allclose(path[-1, 0, 0], scalar_smooth(activation).noiseless(0.8, 1.0), rtol=1e-9)
     with pytest.raises(fw.DomainError, match="blow-up"):

@@ -9,7 +9,14 @@ import pytest
 from scipy import linalg
 
 import finitewidth as fw
-from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, shaped, shaped_relu
+from finitewidth.networks.shaped import (
+    ShapedAttention,
+    ShapedMLP,
+    ShapedResNet,
+    ShapedTransformer,
+    shaped_relu,
+    shaped_smooth,
+)
 from finitewidth.proportional.exponential_step import ExponentialStep
 from finitewidth.proportional.integrators import METHODS, as_scheme
 from finitewidth.proportional.linear import finite_log_determinant
@@ -44,7 +51,7 @@ def test_determinant_of_linear_networks_is_exact(step):
     np.testing.assert_allclose(change, expected, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_one_wishart_step_is_a_layer_of_a_linear_network():
     """Kernel-Wishart with dt = 1/n is a linear layer of width n: the mean log det is a sum of digammas."""
     n, m, paths = 6, 3, 20_000
@@ -76,7 +83,7 @@ def test_kernel_wishart_is_of_order_one():
     "block",
     [
         ShapedMLP(shaped_relu(1, -1)),
-        ShapedMLP(shaped("softplus", a=0.5)),
+        ShapedMLP(shaped_smooth("softplus", a=0.5)),
         ShapedTransformer(ShapedAttention(0.7, 0.6, mask="causal"), ShapedResNet(0.5)),
         ShapedAttention(0.7, 0.6, heads=2),
     ],
@@ -112,7 +119,7 @@ def test_first_two_moments_of_a_step(block):
         (ShapedMLP(shaped_relu(2, -2)), "kernel-wishart", 0.3, "steps"),
         (LINEAR, "kernel-wishart", 0.6, "steps"),
         (ShapedAttention(0.5), "kernel-wishart", 0.01, "method"),
-        (ShapedMLP(shaped("tanh")), "kernel-wishart", 0.01, "method"),
+        (ShapedMLP(shaped_smooth("tanh")), "kernel-wishart", 0.01, "method"),
     ],
 )
 def test_steps_too_large_for_positivity(block, method, step, argument):

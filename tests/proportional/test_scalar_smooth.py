@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate
 
 import finitewidth as fw
-from finitewidth.networks.shaped import shaped, shaped_relu
+from finitewidth.networks.shaped import shaped_relu, shaped_smooth
 from finitewidth.proportional import ScalarSmooth, scalar_smooth
 
 
@@ -26,8 +26,8 @@ from finitewidth.proportional import ScalarSmooth, scalar_smooth
 )
 def test_strength_of_the_drift(activation, b):
     """Lecture 17: b = (3/4 phi_2^2 + phi_3)/a^2."""
-    np.testing.assert_allclose(scalar_smooth(shaped(activation)).b, b, atol=1e-13)
-    np.testing.assert_allclose(scalar_smooth(shaped(activation, a=2.0)).b, b / 4, atol=1e-13)
+    np.testing.assert_allclose(scalar_smooth(shaped_smooth(activation)).b, b, atol=1e-13)
+    np.testing.assert_allclose(scalar_smooth(shaped_smooth(activation, a=2.0)).b, b / 4, atol=1e-13)
 
 
 @pytest.mark.parametrize(("b", "x0", "expected"), [(1.0, 1.5, 0.44217), (0.5, 0.7, 0.12680), (2.0, 1.0, 0.32332)])
@@ -61,7 +61,7 @@ def test_stationary_law():
 
 def test_mean_inverse():
     """tanh, a = 1, x_0 = 1.5, T = 1: E[1/X] = 8/3; other b from the same formula by explicit paths."""
-    np.testing.assert_allclose(scalar_smooth(shaped("tanh")).mean_inverse(1.5, 1.0), 8 / 3, rtol=1e-14)
+    np.testing.assert_allclose(scalar_smooth(shaped_smooth("tanh")).mean_inverse(1.5, 1.0), 8 / 3, rtol=1e-14)
     law = ScalarSmooth(-3.0)
     inverse = 1 / law.sample(1.5, 1.0, paths=20_000, steps=200, seed=5).X[:, -1]
     assert abs(inverse.mean() - law.mean_inverse(1.5, 1.0)) < 4 * inverse.std() / math.sqrt(20_000)

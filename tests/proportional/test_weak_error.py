@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
-from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, shaped, shaped_relu
+from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, shaped_relu, shaped_smooth
 from finitewidth.proportional import ScalarSmooth, step_advice
 
-TANH = ShapedMLP(shaped("tanh", a=0.8))
+TANH = ShapedMLP(shaped_smooth("tanh", a=0.8))
 
 
 def inverse(V):
@@ -17,7 +17,7 @@ def inverse(V):
     return 1 / V[0, :1]
 
 
-@pytest.mark.slow
+@pytest.mark.measured
 def test_weak_order_is_one():
     """tanh, one input: E[1/X] is known, and the bias halves with the step; extrapolation removes it."""
     b, time = -2 / 0.64, 0.5

@@ -1,0 +1,62 @@
+"""The six-point vertex and the second corrections against exact linear networks and measured ones."""
+
+import numpy as np
+import pytest
+
+import finitewidth as fw
+from finitewidth.expansion import flow
+from finitewidth.networks import MLP
+from references import vectorised
+
+
+def test_linear_expansion():
+    """PDLT (3.25), (3.43): v1 + v2 and u of a deep linear network, exact to rounding."""
+    n, depth = 50, 6
+    theory = flow(MLP("linear", (1, *[n] * (depth - 1), 1)), [[1.0]], next_order=True)
+    layers = np.arange(depth)
+    second = 2 * layers / n + 2 * layers * (layers - 1) / n**2
+    v2 = theory.V1[:, 0, 0, 0, 0] / theory.previous_widths**2
+    np.testing.assert_allclose(theory.v[:, 0, 0, 0, 0] + v2, second, rtol=1e-10, atol=1e-14)
+    third = (8 * layers + 12 * layers * (layers - 1)) / n**2
+    found = theory.six_point[:, 0, 0, 0] / theory.previous_widths**2
+    np.testing.assert_allclose(found, third, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(theory.G2, 0, atol=1e-9)
+
+
+def test_second_layer_is_the_third_cumulant_of_one_neuron():
+    """PDLT (4.59): GELU with one input, against one-dimensional quadrature."""
+    K, C_W, n = 1.3, 1.9, 24
+    u = np.linspace(-12, 12, 4001)
+    w = np.exp(-(u**2) / 2) * (u[1] - u[0]) / np.sqrt(2 * np.pi)
+    s = vectorised("gelu")(np.sqrt(K) * u) ** 2
+    expected = C_W**3 * w @ (s - w @ s) ** 3
+    theory = flow(MLP("gelu", (1, n, n, 1), C_W=C_W), kernel=[[K]], next_order=True)
+    np.testing.assert_allclose(theory.six_point[1, 0, 0, 0], expected, rtol=1e-8)
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize(("name", "C_W", "C_b", "inputs"), [("tanh", 1.5, 0.1, 2), ("gelu", 1.98, 0.17, 1)])
+def test_measured_vertex_needs_the_second_correction(name, C_W, C_b, inputs):
+    """Networks of small width deviate from V alone and agree with V + V1/n: PDLT (4.105)."""
+    net = MLP(name, (2, 24, 20, 28, 1), C_b=C_b, C_W=C_W)
+    x = np.array([[1.0, 0.4], [0.2, 1.1]])[:inputs]
+    theory = flow(net, x, next_order=True)
+    measured = fw.simulate(net, x, networks=400_000, seed=7)
+    n = theory.previous_widths[:, None, None, None, None]
+    leading, corrected = theory.V, theory.V + theory.V1 / n
+    for layer in (2, 3):
+        error = measured.V.standard_error[layer]
+        alone = np.abs(measured.V.mean - leading)[layer] / error
+        both = np.abs(measured.V.mean - corrected)[layer] / error
+        assert alone.max() > 6  # the run is precise enough to see the correction
+        assert both.max() < max(4.0, 0.35 * alone.max())
+    mean = theory.G + theory.G2 / theory.previous_widths[:, None, None] ** 2
+    assert (np.abs(measured.G.mean - mean)[1:] <= 4.5 * measured.G.standard_error[1:]).all()
+
+
+def test_refuses_kinks_and_many_samples():
+    """Clear errors where the next order is not available."""
+    with pytest.raises(fw.DomainError, match="smooth"):
+        flow(MLP("relu", (2, 8, 1)), [[1.0, 2.0]], next_order=True)
+    with pytest.raises(fw.DomainError, match="at most"):
+        flow(MLP("tanh", (2, 8, 1)), np.random.default_rng(0).normal(size=(5, 2)), next_order=True)
