@@ -1,6 +1,7 @@
 """The capability table: what the library is to compute, the function that does and the test that checks it.
 
-The rows are in `capabilities.toml`. A name that does not exist fails the build; a row without a function is shown as
+The rows are in `capabilities.toml`. A name that does not exist, or is not public,
+fails the build; a row without a function is shown as
 missing, so that what is not there yet stays visible. Run as a script, this prints the page.
 """
 
@@ -9,6 +10,7 @@ import importlib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from equation_index import function_link
 
@@ -36,25 +38,53 @@ def read(file: Path = _HERE / "capabilities.toml") -> dict[str, list[Capability]
     return {part["title"]: [Capability(**row) for row in part["row"]] for part in parts}
 
 
-def function_exists(path: str) -> bool:
-    """Whether a dotted path leads to something: the longest module it names, then attributes.
+def public(path: str) -> object:
+    """What a public name stands for: `package.X`, or `package.room.X` where the room's `__init__.py` offers X.
 
-    Modules are looked up before attributes because a room and the function it is named after share a dotted path.
+    Rooms may lie in rooms; behind a class its attributes follow. A file inside a room is nobody's business, so a path through
+    one raises an `AttributeError`, as does a name that is not there.
     """
-    parts = path.split(".")
-    for length in range(len(parts), 0, -1):
-        try:
-            found: object = importlib.import_module(".".join(parts[:length]))
-        except ModuleNotFoundError as error:
-            if error.name is None or not path.startswith(error.name):
-                raise  # the module is there, something that it needs is not
-            continue
-        for attribute in parts[length:]:
-            if not hasattr(found, attribute):
-                return False
-            found = getattr(found, attribute)
-        return True
-    return False
+    package, *names = path.split(".")
+    try:
+        found: object = importlib.import_module(package)
+    except ModuleNotFoundError:
+        raise AttributeError(f"no package {package}") from None
+    for position, name in enumerate(names):
+        if isinstance(found, ModuleType) and not hasattr(found, name):
+            _import_room(found, name)
+        found = getattr(found, name)
+        if isinstance(found, ModuleType) and not hasattr(found, "__path__"):
+            raise AttributeError(f"{'.'.join([package, *names[: position + 1]])} is a file inside a room")
+    if isinstance(found, ModuleType):
+        raise AttributeError(f"{path} is a room")
+    return found
+
+
+def _import_room(parent: ModuleType, name: str) -> None:
+    """Import a room inside another one, which nobody has looked into yet."""
+    try:
+        importlib.import_module(f"{parent.__name__}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith(parent.__name__):
+            raise  # the room is there, something that it needs is not
+
+
+def is_public(path: str) -> bool:
+    """Whether a dotted path is a public name."""
+    try:
+        public(path)
+    except AttributeError:
+        return False
+    return True
+
+
+def link(path: str) -> str:
+    """A public name as a link to the place in the reference where it is defined."""
+    found = public(path)
+    defined = getattr(found, "__wrapped__", found.fget if isinstance(found, property) else found)
+    if not hasattr(defined, "__qualname__"):  # a constant
+        return function_link(path)
+    return function_link(f"{defined.__module__}.{defined.__qualname__}", path)
 
 
 def is_test(name: str, repository: Path) -> bool:
@@ -72,10 +102,10 @@ def is_test(name: str, repository: Path) -> bool:
 
 
 def problems(table: dict[str, list[Capability]], repository: Path = _HERE.parent) -> list[str]:
-    """Every name in the table that leads nowhere, and every test that is claimed for nothing."""
+    """Every name in the table that is not public or leads nowhere, and every test that is claimed for nothing."""
     found = []
     for row in (row for rows in table.values() for row in rows):
-        found += [f"{row.capability}: no function {name}" for name in row.functions if not function_exists(name)]
+        found += [f"{row.capability}: no public name {name}" for name in row.functions if not is_public(name)]
         found += [f"{row.capability}: no test {name}" for name in row.tests if not is_test(name, repository)]
         if row.tests and not row.functions:
             found.append(f"{row.capability}: has a test but no function")
@@ -98,7 +128,7 @@ def capabilities_page(table: dict[str, list[Capability]]) -> str:
         lines += ["", f"## {title}", "", f"{done} of {len(part)} done.", ""]
         lines += ["| capability | equations | function | test |", "|---|---|---|---|"]
         for row in part:
-            code = "<br>".join(map(function_link, row.functions)) or '<strong class="missing">missing</strong>'
+            code = "<br>".join(map(link, row.functions)) or '<strong class="missing">missing</strong>'
             test = "<br>".join(f"`{name}`" for name in row.tests)
             if row.status == "no test":
                 test = '<strong class="missing">no test</strong>'

@@ -121,10 +121,10 @@ def citations(root: Path, joined: str) -> dict[Equation, list[str]]:
     return {equation: list(places) for equation, places in found.items()}
 
 
-def function_link(path: str) -> str:
-    """A dotted path as a link to its API entry, as plain code where it has none."""
-    shown = path.removeprefix("finitewidth.")
-    return f'<autoref optional identifier="{path}"><code>{shown}</code></autoref>'
+def function_link(path: str, shown: str | None = None) -> str:
+    """A dotted path as a link to its API entry, as plain code where it has none; with another name to show, if given."""
+    text = (path if shown is None else shown).removeprefix("finitewidth.")
+    return f'<autoref optional identifier="{path}"><code>{text}</code></autoref>'
 
 
 def index_page(package: Path, tests: Path) -> str:

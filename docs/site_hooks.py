@@ -19,11 +19,13 @@ import capabilities  # noqa: E402
 import equation_index  # noqa: E402
 import mathml  # noqa: E402
 
-# Rooms and the page that explains each.
-_OWN_PAGE = "gaussian activations networks flow proportional ensembles criticality learning advice"
-ROOMS = {room: room for room in _OWN_PAGE.split()}
-ROOMS |= {"figures": "figures", "report": "figures", "cli": "figures"}
-_API_MARK = re.compile(r"^<!-- api: (?P<room>\w+) -->$", re.MULTILINE)
+# Rooms from the ground up, each with a page that explains it; the command line is explained with the reports.
+ROOMS = (
+    *("gaussian", "activations", "networks", "kernels", "results", "realised", "runs"),
+    *("exact", "expansion", "proportional", "ensembles", "critical", "learning", "advice", "figures", "reports"),
+)
+PAGES = {room: room for room in ROOMS} | {"cli": "reports"}
+_API_MARK = re.compile(r"^<!-- api: (?P<room>[\w.]+) -->$", re.MULTILINE)
 
 
 def _relative_imports(folder: Path) -> list[tuple[tuple[str, ...], str]]:
@@ -47,8 +49,13 @@ def _definition(module: tuple[str, ...], name: str) -> str:
 
 
 def api(room: str) -> str:
-    """The directives that document a room's public names: those that `finitewidth/__init__.py` takes from it."""
-    public = [(module, name) for module, name in _relative_imports(_PACKAGE) if module[0] == room]
+    """The directives that document a room's public names, those of its `__init__.py`; for a file those that the package offers."""
+    path = tuple(room.split("."))
+    folder = _PACKAGE.joinpath(*path)
+    if folder.is_dir():
+        public = [((*path, *module), name) for module, name in _relative_imports(folder)]
+    else:
+        public = [(module, name) for module, name in _relative_imports(_PACKAGE) if module == path]
     # Links to a name lead to its reference page, where its file is; so here it stays out of the inventory.
     options = "    options:\n      skip_local_inventory: true\n"
     return "\n".join(f"::: {_definition(module, name)}\n{options}" for module, name in public)
@@ -57,7 +64,7 @@ def api(room: str) -> str:
 def reference_page(room: str) -> str:
     """Every module of a room, public or not, so that an equation leads to the line of code that holds it."""
     modules = sorted(path for path in (_PACKAGE / room).rglob("*.py") if path.stem not in ("__init__", "__main__"))
-    page = f"[the room's page](../rooms/{ROOMS[room]}.md)"
+    page = f"[the room's page](../rooms/{PAGES[room]}.md)"
     title = f"# `finitewidth.{room}`, file by file\n\nThe public names are on {page}.\n"
     names = (".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts) for path in modules)
     return title + "".join(f"\n::: {name}\n    options:\n      heading_level: 2\n" for name in names)
@@ -74,7 +81,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "changelog.md": (_REPOSITORY / "CHANGELOG.md").read_text("utf-8"),
         "contributing.md": (_REPOSITORY / "CONTRIBUTING.md").read_text("utf-8").replace("](docs/", "]("),
     }
-    generated |= {f"reference/{room}.md": reference_page(room) for room in ROOMS if (_PACKAGE / room).is_dir()}
+    generated |= {f"reference/{room}.md": reference_page(room) for room in PAGES}
     for name, content in generated.items():
         files.append(File.generated(config, name, content=content))
     return files

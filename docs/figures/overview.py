@@ -5,11 +5,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from save import panels, save
 
-from finitewidth.criticality import criticality
+from finitewidth.critical import criticality
 from finitewidth.ensembles import simulate
+from finitewidth.expansion import flow
 from finitewidth.figures import flow_by_depth
 from finitewidth.figures.style import BLUE, GREEN, GREY, ORANGE
-from finitewidth.flow import flow
 from finitewidth.networks import MLP
 
 DEPTH, WIDTH, NETWORKS = 32, 2048, 4000

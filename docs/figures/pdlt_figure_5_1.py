@@ -4,7 +4,7 @@ import numpy as np
 from save import panels, save
 
 from finitewidth import figures
-from finitewidth.criticality import criticality, phase_diagram
+from finitewidth.critical import criticality, phase_diagram
 
 left, right = panels(1, 2, 9.6, 3.9)
 diagram = phase_diagram("tanh", C_b=np.linspace(0, 0.5, 151), C_W=np.linspace(0, 3, 181))

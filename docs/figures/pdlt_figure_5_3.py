@@ -2,7 +2,7 @@
 
 from save import panels, save
 
-from finitewidth.criticality import criticality
+from finitewidth.critical import criticality
 from finitewidth.figures import ratio_of_susceptibilities
 
 for axes, activation in zip(panels(1, 2, 9.6, 3.6), ("swish", "gelu"), strict=True):

@@ -6,9 +6,17 @@ Four tokens and n_k = 50 keys, which the paper does not state.
 import numpy as np
 from save import panels, save
 
-from finitewidth.ensembles.shaped import AblatedAttention, FiniteStack, LayerNormTransformer, simulate_block
+from finitewidth.ensembles import simulate
 from finitewidth.figures.style import BLUE, GREEN, ORANGE
-from finitewidth.networks.shaped import ShapedAttention, ShapedResNet, ShapedTransformer, equal_tokens
+from finitewidth.networks.shaped import (
+    AblatedAttention,
+    FiniteStack,
+    LayerNormTransformer,
+    ShapedAttention,
+    ShapedResNet,
+    ShapedTransformer,
+    equal_tokens,
+)
 
 WIDTH, DEPTH, GAMMA, NETWORKS = 200, 150, 8**-0.5, 2**10
 
@@ -21,7 +29,7 @@ curves = {
     "Pre-LN": (LayerNormTransformer("pre", key_width=50), GREEN),
 }
 for name, (block, color) in curves.items():
-    law = simulate_block(block, equal_tokens(4, 0.2), WIDTH, DEPTH, networks=NETWORKS, save=DEPTH)
+    law = simulate(block.at(WIDTH, DEPTH), equal_tokens(4, 0.2), networks=NETWORKS, save=DEPTH)
     a, b = np.triu_indices(4, 1)
     axes.plot(np.arange(DEPTH + 1), law.correlation()[:, :, a, b].mean(axis=(0, 2)), color=color, label=name)
 axes.set(xlabel=r"layer $\ell$", ylabel=r"mean correlation $\rho$", title="Correlation by depth", ylim=(0, 1.05))

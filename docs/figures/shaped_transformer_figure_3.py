@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from save import panels, save
 
-from finitewidth.ensembles.shaped import simulate_block
+from finitewidth.ensembles import simulate
 from finitewidth.figures.law_densities import density
 from finitewidth.figures.style import BLUE, GREEN, GREY, ORANGE
 from finitewidth.networks.shaped import ShapedResNet, equal_tokens
@@ -23,7 +23,7 @@ gammas = sorted({*colors, 0.1, 0.375, 0.625, 0.75, 0.875})
 for gamma in gammas:
     block = ShapedResNet(gamma)
     laws = {
-        "networks": simulate_block(block, equal_tokens(2, 0.2), WIDTH, DEPTH, networks=PATHS, save=1),
+        "networks": simulate(block.at(WIDTH, DEPTH), equal_tokens(2, 0.2), networks=PATHS, save=1),
         "limit": covariance_sde(block, equal_tokens(2, 0.2), DEPTH / WIDTH, paths=PATHS, save=1),
     }
     for name, law in laws.items():

@@ -7,9 +7,9 @@ where the paper has means.
 import numpy as np
 from save import panels, save
 
-from finitewidth.ensembles.shaped import AblatedAttention, simulate_block
+from finitewidth.ensembles import simulate
 from finitewidth.figures.style import BLUE, GREEN, ORANGE
-from finitewidth.networks.shaped import ShapedAttention, equal_tokens
+from finitewidth.networks.shaped import AblatedAttention, ShapedAttention, equal_tokens
 
 WIDTH, DEPTH, NETWORKS = 300, 150, 2**9
 VARIANTS = {
@@ -25,9 +25,7 @@ left, right = panels(1, 2, 10.4, 4.1)
 attention = ShapedAttention(2**-0.5, key_width=50)
 layers = np.arange(DEPTH + 1)
 for name, (switches, color, line) in VARIANTS.items():
-    law = simulate_block(
-        AblatedAttention(attention, *switches), equal_tokens(4, 0.2), WIDTH, DEPTH, NETWORKS, save=DEPTH
-    )
+    law = simulate(AblatedAttention(attention, *switches).at(WIDTH, DEPTH), equal_tokens(4, 0.2), NETWORKS, save=DEPTH)
     left.plot(layers, np.abs(law.correlation()[:, :, 0, 1]).mean(axis=0), color=color, linestyle=line, label=name)
     right.plot(layers, np.median(np.abs(law.V[:, :, 0, 1]), axis=0), color=color, linestyle=line, label=name)
 left.set(xlabel=r"layer $\ell$", ylabel=r"mean $|\rho|$", title="Correlation", ylim=(0, 1.05))

@@ -10,7 +10,8 @@ from save import panels, save
 
 from finitewidth import BlowUpError
 from finitewidth.figures.style import BLUE, GREEN, ORANGE
-from finitewidth.learning.transformer import LanguageModel, TransformerSettings, python_manual, recover, train
+from finitewidth.learning.transformer import LanguageModel, python_manual, recover, train
+from finitewidth.networks.shaped import LayerNormTransformer, ShapedAttention, ShapedResNet, ShapedTransformer
 
 STEPS, WINDOW = 400, 20
 text = python_manual()
@@ -21,11 +22,12 @@ def smooth(curve: np.ndarray) -> np.ndarray:
 
 
 axes = panels(2, 2, 9.0, 6.0)
-for row, (kind, name) in enumerate((("shaped", "shaped, Recover"), ("pre_ln", "Pre-LN"))):
-    settings = TransformerSettings(len(text.alphabet), width=64, depth=8, kind=kind)
-    schedule = recover(STEPS // 2) if kind == "shaped" else None
+shaped = ShapedTransformer(ShapedAttention(0.2, heads=4, mask="causal"), ShapedResNet(0.2, hidden_ratio=4))
+pre_ln = LayerNormTransformer("pre", heads=4, mask="causal", hidden_ratio=4)
+for row, (block, name) in enumerate(((shaped, "shaped, Recover"), (pre_ln, "Pre-LN"))):
+    schedule = recover(STEPS // 2) if block is shaped else None
     for rate, color in ((1e-3, BLUE), (5e-3, GREEN), (2e-2, ORANGE)):
-        model = LanguageModel(settings, jax.random.key(0))
+        model = LanguageModel(block.at(64, 8), len(text.alphabet), 64, jax.random.key(0))
         try:
             run = train(model, text, STEPS, rate, batch=8, warmup=50, schedule=schedule)
         except BlowUpError:

@@ -5,7 +5,7 @@ Shaped attention with two tokens, n = 200 and d = 150, gamma = 1/sqrt(8), tau_0 
 
 from save import panels, save
 
-from finitewidth.ensembles.shaped import simulate_block
+from finitewidth.ensembles import simulate
 from finitewidth.figures import law_densities
 from finitewidth.networks.shaped import ShapedAttention, equal_tokens
 from finitewidth.proportional import covariance_sde
@@ -15,6 +15,6 @@ WIDTH, DEPTH, PATHS = 200, 150, 2**12
 axes = panels(1, 2, 10.0, 3.9)
 block = ShapedAttention(8**-0.5)
 limit = covariance_sde(block, equal_tokens(2, 0.2), DEPTH / WIDTH, paths=PATHS, steps=75)
-networks = simulate_block(block, equal_tokens(2, 0.2), WIDTH, DEPTH, networks=PATHS)
+networks = simulate(block.at(WIDTH, DEPTH), equal_tokens(2, 0.2), networks=PATHS)
 law_densities(limit, networks, tuple(axes))
 save("shaped_transformer_figure_7")

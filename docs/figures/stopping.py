@@ -3,8 +3,9 @@
 import numpy as np
 from jaxtyping import Float
 
-from finitewidth.ensembles.shaped import simulate_block
-from finitewidth.networks.shaped import CovarianceLaw, ShapedAttention, equal_tokens
+from finitewidth.ensembles import simulate
+from finitewidth.networks.shaped import ShapedAttention, equal_tokens
+from finitewidth.results import CovarianceLaw
 
 WIDTH = DEPTH = 200
 NETWORKS = 100
@@ -15,7 +16,7 @@ def adversarial(gamma: float, tau0: float = 1.0) -> CovarianceLaw:
     """Networks whose tokens start a hundred times too large (four of them, n_k = 50)."""
     block = ShapedAttention(gamma, tau0, key_width=50)
     start = 100 * equal_tokens(4, 0.2)
-    return simulate_block(block, start, WIDTH, DEPTH, networks=NETWORKS, save=DEPTH, radius=1e8)
+    return simulate(block.at(WIDTH, DEPTH), start, networks=NETWORKS, save=DEPTH, radius=1e8)
 
 
 def eigenvalues(law: CovarianceLaw) -> Float[np.ndarray, "networks layers m"]:

@@ -3,8 +3,8 @@
 from save import panels, save
 
 from finitewidth.advice import tune
+from finitewidth.expansion.tangent_layers import tangent_contributions
 from finitewidth.figures.tangent_contributions import tangent_contributions as draw
-from finitewidth.flow.tangent_layers import tangent_contributions
 from finitewidth.networks import MLP
 
 DEPTH = 64

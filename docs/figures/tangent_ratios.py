@@ -3,9 +3,9 @@
 import numpy as np
 from save import panels, save
 
-from finitewidth.criticality import criticality
-from finitewidth.criticality.tangent_asymptotics import tangent_asymptotics
-from finitewidth.criticality.tangent_single_input import tangent_single_input_flow
+from finitewidth.critical import criticality
+from finitewidth.critical.large_depth.tangent_asymptotics import tangent_asymptotics
+from finitewidth.critical.one_input.tangent_single_input import tangent_single_input_flow
 from finitewidth.figures.tangent_ratios import tangent_ratios
 
 layers = np.arange(1, 2001)

@@ -10,9 +10,9 @@ from save import panels, save
 
 from finitewidth import ValidityWarning
 from finitewidth.activations import scale_invariant
-from finitewidth.ensembles.shaped import simulate_block
+from finitewidth.ensembles import simulate
+from finitewidth.expansion import flow
 from finitewidth.figures.style import BLUE, GREEN, ORANGE
-from finitewidth.flow import flow
 from finitewidth.networks import MLP
 from finitewidth.networks.shaped import ShapedMLP, equal_tokens, shaped_relu
 from finitewidth.proportional import covariance_sde
@@ -46,7 +46,7 @@ for width, color in ((32, GREEN), (128, BLUE)):
         times, theory.relative_fluctuation[:, 0], color=color, linewidth=1.0, label=f"expansion in 1/n, n = {width}"
     )
     right.plot(times, theory.G[:, 0, 1], color=color, linewidth=1.0, label=f"expansion in 1/n, n = {width}")
-    law = simulate_block(block, equal_tokens(2, 0.2), width, depth, networks=PATHS, save=10)
+    law = simulate(block.at(width, depth), equal_tokens(2, 0.2), networks=PATHS, save=10)
     left.plot(law.times, relative_variance(law.V), "o", color=color, markersize=4, label=f"networks, n = {width}")
     right.plot(
         law.times, law.V[:, :, 0, 1].mean(axis=0), "o", color=color, markersize=4, label=f"networks, n = {width}"
