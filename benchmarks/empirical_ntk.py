@@ -27,7 +27,7 @@ IMPLEMENTATIONS = ("JACOBIAN_CONTRACTION", "NTK_VECTOR_PRODUCTS", "STRUCTURED_DE
 def ours(name: str, samples: int, repeats: int, dtype: str) -> dict:
     import jax
 
-    from finitewidth.networks.empirical_ntk import empirical_ntk
+    from finitewidth import empirical_ntk
 
     jax.config.update("jax_enable_x64", dtype == "float64")
     function, params, x = case(name, samples)

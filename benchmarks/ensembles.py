@@ -34,7 +34,7 @@ def wide_pass(width: int) -> str:
 
     @jax.jit
     def both_ways(net, key, x):
-        passed, network = forward(draw(net, key, fw.LazyGaussian), x)
+        passed, network = forward(draw(net, key, fw.ensembles.LazyGaussian), x)
         gradients, _ = backward(network, passed)
         return passed.metrics, gradients.inputs
 

@@ -11,9 +11,8 @@ import argparse
 import jax
 import numpy as np
 
-import finitewidth as fw  # noqa: F401  (sets the library up as a user would)
-from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, shaped_relu
-from finitewidth.proportional import covariance_sde
+from finitewidth import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, covariance_sde
+from finitewidth.networks.shaped import shaped_relu
 from timing import best, table, timed
 
 BLOCKS = {

@@ -28,7 +28,7 @@ def ours(tokens: int, paths: int, repeats: int) -> dict:
     block = fw.ShapedAttention(gamma=GAMMA, tau0=TAU0)
     V0 = 0.8 * np.eye(tokens) + 0.2
 
-    def solve() -> "fw.CovarianceLaw":
+    def solve() -> "fw.results.CovarianceLaw":
         return fw.covariance_sde(block, V0, depth_to_width=TIME, paths=paths, steps=STEPS, save=1)
 
     law = solve()

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from finitewidth.ensembles.shaped import simulate_block
-from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, shaped_relu
+from finitewidth import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, simulate
+from finitewidth.networks.shaped import shaped_relu
 from timing import best, exponent, table, timed
 
 BLOCKS = {
@@ -23,10 +23,10 @@ BLOCKS = {
 
 def microseconds(block, tokens: int, width: int, layers: int, method: str, seconds: float) -> float:
     """CPU microseconds a network and layer, with enough networks that set-up does not count."""
-    V0 = 0.8 * np.eye(tokens) + 0.2
+    V0, net = 0.8 * np.eye(tokens) + 0.2, block.at(width, layers)
     networks = 2 if method == "dense" and width > 1024 else 64
     while True:
-        call = lambda n=networks: simulate_block(block, V0, width, layers, networks=n, method=method, save=1)  # noqa: E731
+        call = lambda n=networks: simulate(net, V0, networks=n, method=method, save=1)  # noqa: E731
         cpu, _ = best(call, 1)
         if cpu > seconds or networks >= 2**17:
             return 1e6 * cpu / (networks * layers)
@@ -35,9 +35,10 @@ def microseconds(block, tokens: int, width: int, layers: int, method: str, secon
 
 def figure_one() -> None:
     """The run behind figure 1 of the Shaped Transformer: 4096 networks, width 200, depth 150."""
+    net = ShapedAttention(8**-0.5).at(width=200, depth=150)
     for tokens in (2, 4, 8):
         V0 = 0.8 * np.eye(tokens) + 0.2
-        call = lambda V0=V0: simulate_block(ShapedAttention(8**-0.5), V0, 200, 150, networks=4096)  # noqa: E731
+        call = lambda V0=V0: simulate(net, V0, networks=4096)  # noqa: E731
         _, cold, _ = timed(call)
         cpu, wall, _ = timed(call)
         print(f"figure 1, {tokens} tokens: {wall:.1f} s ({cpu:.1f} CPU s; {cold:.1f} s with compiling)", flush=True)

@@ -12,36 +12,23 @@ import jax
 import numpy as np
 
 import finitewidth as fw
-from finitewidth.flow.tangent import Tangent, iterate
-from finitewidth.gaussian.accuracy import VALUES_AND_SLOPES, pair_rule, product_rule
-from finitewidth.networks import layer_parameters
-from finitewidth.networks.kernel_map import largest_variance
-from finitewidth.networks.pairs import pair_index
+from finitewidth.expansion.tangent import tangent_flow
+from finitewidth.kernels.kernel_map import largest_variance
 from timing import best, exponent, table, timed
 
-FIELDS = {"v": "vertex", "theta": "tangent_kernel", "a": "tangent_variance", "d": "tangent_with_metric"} | {
-    "b": "tangent_between_neurons",
-    "f": "tangent_with_preactivations",
-}
 
-
-def finer(net: fw.MLP, x: np.ndarray) -> Tangent:
+def finer(net: fw.MLP, x: np.ndarray) -> fw.results.Flow:
     """Everything with the quadrature for twice the variance."""
     with jax.enable_x64(True):
         K1 = net.first_kernel(x)
-        pairs, largest = pair_index(len(x)), 2 * largest_variance(net, K1)
-        first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(net.overlap(x)))
-        rules = pair_rule(net.activation, largest, 5), product_rule(net.activation, largest, VALUES_AND_SLOPES)
-        return iterate(net.activation, layer_parameters(net), *first, pairs, *rules)
+        return fw.results.Flow(net, *tangent_flow(net, K1, net.overlap(x), 2 * largest_variance(net, K1)))
 
 
-def relative_error(theory: fw.Flow, reference: Tangent) -> float:
+def relative_error(theory: fw.results.Flow, reference: fw.results.Flow) -> float:
     """The largest error of any tensor in any layer, relative to that tensor's largest entry there."""
     worst = 0.0
-    for name, field in FIELDS.items():
-        found, expected = np.asarray(getattr(theory, field))[1:], np.asarray(getattr(reference, name))[1:]
-        if name == "theta":
-            expected = theory.pairs.unpack(expected)
+    for name in ("V", "Theta", "A", "B", "D", "F"):
+        found, expected = (np.asarray(getattr(flow, name))[1:] for flow in (theory, reference))
         axes = tuple(range(1, found.ndim))
         worst = max(worst, float((np.abs(found - expected).max(axes) / np.abs(expected).max(axes)).max()))
     return worst

@@ -13,11 +13,8 @@ import jax
 import numpy as np
 
 import finitewidth as fw
-from finitewidth.flow.recursion import iterate
-from finitewidth.gaussian.accuracy import pair_rule, product_rule
-from finitewidth.networks import layer_parameters
-from finitewidth.networks.kernel_map import largest_variance
-from finitewidth.networks.pairs import pair_index
+from finitewidth.expansion.recursion import metric_flow
+from finitewidth.kernels.kernel_map import largest_variance
 from timing import best, exponent, table, timed
 
 
@@ -25,9 +22,7 @@ def finer(net: fw.MLP, x: np.ndarray) -> np.ndarray:
     """The vertex with the quadrature for twice the variance."""
     with jax.enable_x64(True):
         K1 = net.first_kernel(x)
-        pairs, largest = pair_index(len(x)), 2 * largest_variance(net, K1)
-        rules = pair_rule(net.activation, largest, 4), product_rule(net.activation, largest)
-        return np.asarray(iterate(net.activation, layer_parameters(net), pairs.pack(K1), pairs, *rules)[1])
+        return np.asarray(metric_flow(net, K1, 2 * largest_variance(net, K1))[1].V)
 
 
 def main() -> None:
@@ -45,12 +40,12 @@ def main() -> None:
         cold_cpu, cold_wall, theory = timed(lambda x=x: fw.flow(net, x))
         cpu, wall = best(lambda x=x: fw.flow(net, x), 3)
         reference = finer(net, x)
-        scale = np.abs(reference[1:]).max(axis=(1, 2))
-        error = float((np.abs(theory.vertex - reference)[1:].max(axis=(1, 2)) / scale).max())
+        scale = np.abs(reference[1:]).max(axis=(1, 2, 3, 4))
+        error = float((np.abs(theory.V - reference)[1:].max(axis=(1, 2, 3, 4)) / scale).max())
         networks = 2000
         fw.simulate(net, x, networks=networks, seed=1)
         _, seconds, measured = timed(lambda x=x, n=networks: fw.simulate(net, x, networks=n, seed=0))
-        noise = float((measured.V.standard_error[1:].max(axis=(1, 2, 3, 4)) / (options.width * scale)).max())
+        noise = float((measured.V.standard_error[1:].max(axis=(1, 2, 3, 4)) / scale).max())
         rows.append(
             {"N": samples, "L": options.depth, "cold wall": cold_wall, "cold cpu": cold_cpu, "wall": wall, "cpu": cpu}
             | {"relative error": error, "Monte Carlo error": noise, "Monte Carlo wall": seconds}
