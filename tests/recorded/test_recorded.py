@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -13,6 +14,12 @@ ZERO = 1e-14  # what vanishes but for rounding
 
 # Where rounding is amplified: how far, and why.
 TOLERANCES: dict[str, tuple[float, str]] = {}
+
+
+@pytest.fixture(autouse=True)
+def compiled_as_recorded(compiled_in_haste):
+    """Without most optimisations: rounding decides which networks a chain of metrics draws for a seed."""
+    jax.config.update("jax_disable_most_optimizations", True)
 
 
 def recorded(name):
