@@ -33,7 +33,11 @@ from ._errors import (
     UnknownNameError as UnknownNameError,
     ValidityWarning as ValidityWarning,
 )
-from .activations import ACTIVATIONS as ACTIVATIONS, Activation as Activation
+from .activations import (
+    ACTIVATIONS as ACTIVATIONS,
+    Activation as Activation,
+    gaussian_expectation as gaussian_expectation,
+)
 from .advice import (
     diagnose_gradients as diagnose_gradients,
     learning_rates as learning_rates,
@@ -46,7 +50,6 @@ from .critical import (
 )
 from .ensembles import ntk_samples as ntk_samples, simulate as simulate
 from .expansion import flow as flow
-from .gaussian import gaussian_expectation as gaussian_expectation
 from .kernels import frozen_ntk as frozen_ntk, kernel as kernel
 from .learning import gradient_step as gradient_step
 from .networks import MLP as MLP, shaped as shaped

@@ -108,7 +108,7 @@ def test_integration_by_parts(name):
     f, g = PAIRS[name]
     Kaa, Kab, Kbb = (jnp.array(x) for x in ([1.2, 0.01, 5.0], [0.5, -0.0099, 4.9], [0.8, 0.01, 5.0]))
     slope = f.derivative(1)
-    left = pair_average(lambda z: z * slope(z), g, f.kinks, g.kinks, Kaa, Kab, Kbb)
+    left = pair_average(lambda z: z * slope(z), g, f.places, g.places, Kaa, Kab, Kbb)
     right = Kaa * distributional_pair(f, 2, g, 0, Kaa, Kab, Kbb) + Kab * distributional_pair(f, 1, g, 1, Kaa, Kab, Kbb)
     np.testing.assert_allclose(left, right, rtol=1e-11, atol=1e-14)
 
@@ -117,7 +117,7 @@ def test_coincident_variables():
     """PDLT (5.50): $g'(K) = \\langle f'^2 + f f''\\rangle_K$ holds at coincidence, where only deltas on deltas are dropped."""
     K = jnp.array([0.3, 2.0])
     for f in (SOFTSIGN, SCALED_ELU, HARD_TANH):
-        slope = derivative(lambda k, f=f: np.asarray(pair_average(f, f, f.kinks, f.kinks, k, k, k)), np.asarray(K))
+        slope = derivative(lambda k, f=f: np.asarray(pair_average(f, f, f.places, f.places, k, k, k)), np.asarray(K))
         moments = distributional_pair(f, 1, f, 1, K, K, K) + distributional_pair(f, 2, f, 0, K, K, K)
         np.testing.assert_allclose(moments, slope, rtol=1e-9)
     nearly = distributional_pair(SOFTSIGN, 2, SOFTSIGN, 2, K, (1 - 1e-13) * K, K)

@@ -14,16 +14,28 @@ from scipy.special import log_ndtr, ndtr
 
 from finitewidth._errors import DomainError, ShapeError
 from finitewidth.activations.closed_pairs import erf_pair
+from finitewidth.gaussian import piecewise
 from finitewidth.gaussian.line import line_average
 from finitewidth.gaussian.orthants import absolute_value_product, step_product
-from finitewidth.gaussian.piecewise import pair_average, product_average
+from finitewidth.gaussian.places import Places
 from references import polar_rule, vectorised
 
 VARIANCES = (1e-3, 0.1, 1.0, 10.0)
 CORRELATIONS = (-1.0, -0.999999, -0.9, 0.0, 0.5, 0.99, 1 - 1e-9, 1.0)
-AT_ZERO = (0.0,)
-AT_ONES = (-1.0, 1.0)
+AT_ZERO, AT_ONES = (0.0,), (-1.0, 1.0)
 BETWEEN = pytest.param(1.0, marks=pytest.mark.measured)  # the variances around it decide
+
+
+def pair_average(f, g, kinks_f, kinks_g, *covariance):
+    return piecewise.pair_average(f, g, around(kinks_f), around(kinks_g), *covariance)
+
+
+def product_average(functions, kinks, K, mean=None):
+    return piecewise.product_average(functions, tuple(map(around, kinks)), K, mean)
+
+
+def around(kinks):
+    return Places(kinks or (0.0,))
 
 
 def softsign(z):
@@ -380,7 +392,7 @@ def test_four_softsigns_against_samples():
     [
         ((), (), np.eye(0), None, "functions", ShapeError),
         ((relu,) * 5, (AT_ZERO,) * 5, np.eye(5), None, "functions", ShapeError),
-        ((relu,) * 2, (AT_ZERO,), np.eye(2), None, "kinks", ShapeError),
+        ((relu,) * 2, (AT_ZERO,), np.eye(2), None, "places", ShapeError),
         ((relu,) * 2, (AT_ZERO,) * 2, np.eye(3), None, "K", ShapeError),
         ((relu,) * 2, (AT_ZERO,) * 2, np.array([[1.0, 2.0], [2.0, 1.0]]), None, "K", DomainError),
         ((relu,) * 2, (AT_ZERO,) * 2, np.eye(2), [0.0], "mean", ShapeError),

@@ -10,4 +10,5 @@ from .families import (
     monomial as monomial,
     scale_invariant as scale_invariant,
 )
+from .gaussian_average import gaussian_expectation as gaussian_expectation
 from .registry import ACTIVATIONS as ACTIVATIONS

@@ -2,11 +2,13 @@
 
 from typing import Any, Literal, get_args
 
+from jaxtyping import Float
+
 from .._arrays import Array
 from .._entry import entry, is_traced, warn
 from .._errors import UnknownNameError
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
-from ..kernels.kernel_map import compiled_kernels, largest_variance
+from ..kernels.kernel_map import checked_if_traced, compiled_kernels, largest_variance
 from ..kernels.start import first_kernel, first_overlap
 from ..networks import MLP
 from ..results import Flow
@@ -43,7 +45,7 @@ def flow(
     - `next_order`: add the group `next_order`, one order beyond the book for the metric: the six-point vertex, $V^{\{1\}}$ and
       $G^{\{2\}}$, for a few samples and smooth activations.
     - `traced_variance`: a bound on the kernel's diagonal, used only under `jit` or `grad`, where values cannot be
-      looked at: quadratures are chosen for it, and lose accuracy beyond it.
+      looked at: quadratures are chosen for it, and running the result beyond it is an error.
 
     **Returns:** a [`Flow`][finitewidth.results.flow.Flow] with `K`, `V`, `G1` and more.
 
@@ -53,21 +55,30 @@ def flow(
         raise UnknownNameError("through", through, get_args(Through))
     K1 = first_kernel(net, x, kernel)
     largest = largest_variance(net, K1, traced_variance)
+    result = _groups(net, x, K1, largest, through, next_order)
+    if not (net.activation.has_closed_pair and net.activation.has_closed_product):
+        result = checked_if_traced(net, K1, largest, result)
+    return _said(result)
+
+
+def _groups(
+    net: MLP, x: Any, K1: Float[Array, "N N"], largest: float, through: Through, next_order: bool
+) -> Flow[Array]:
     further = next_order_flow(net, K1, largest) if next_order else None
     if through == "ntk":
         K, metric, tangent = tangent_flow(net, K1, first_overlap(net, x, K1), largest)
-        return _said(Flow(net, K, metric, tangent, None if further is None else further[2]))
+        return Flow(net, K, metric, tangent, None if further is None else further[2])
     if further is not None:
         K, metric, following = further
-        return _said(Flow(net, K, metric, next_order=following))
+        return Flow(net, K, metric, next_order=following)
     if through == "vertex":
-        return _said(Flow(net, *metric_flow(net, K1, largest)))
+        return Flow(net, *metric_flow(net, K1, largest))
     return Flow(net, compiled_kernels(net.activation, net.layers[1:], K1, gram_rule(net.activation, largest)))
 
 
 def _said(result: Flow[Array]) -> Flow[Array]:
     """The result, having said where it cannot be trusted."""
-    if not is_traced(result):
+    if result.metric is not None and not is_traced(result):
         worst = float(result.relative_fluctuation.max())
         if worst > _UNTRUSTED:
             warn(

@@ -15,8 +15,8 @@ from jaxtyping import Float, Int
 
 from .._arrays import Array
 from ..activations import Activation
-from ..gaussian.hermite import HermiteRule
 from ..gaussian.powers import Exponents, power_averages
+from ..gaussian.products import ProductRule
 
 _BATCH = 32  # averages taken at once: grids of a few megabytes
 
@@ -73,7 +73,7 @@ def _patterns(distinct: int, kind: Kind) -> list[Exponents]:
 
 
 def multiset_averages(
-    activation: Activation, K: Float[Array, "N N"], chosen: Multisets, rule: HermiteRule | None
+    activation: Activation, K: Float[Array, "N N"], chosen: Multisets, rule: ProductRule
 ) -> Float[Array, " M"]:
     r"""$\langle\sigma_{\alpha_1}\cdots\sigma'_{\beta_1}\cdots\rangle_K$ for every multiset."""
     found = []

@@ -29,8 +29,8 @@ from .._arrays import Array
 from .._errors import DomainError
 from ..activations import Activation
 from ..gaussian.accuracy import CURVATURE_OF_VALUES, pair_rule as choose_pair_rule, product_rule as choose_product_rule
-from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
+from ..gaussian.products import ProductRule
 from ..kernels.every_layer import every_layer
 from ..kernels.pairs import PairIndex, pair_index
 from ..networks import MLP, Layer
@@ -65,7 +65,7 @@ def third_cumulant(
     second: Float[Array, " P"],
     covariance: Float[Array, "P P"],
     pairs: PairIndex,
-    rule: HermiteRule | None,
+    rule: ProductRule,
 ) -> Float[Array, "P P P"]:
     r"""The joint cumulant of $\sigma_1\sigma_2$, $\sigma_3\sigma_4$, $\sigma_5\sigma_6$ under one Gaussian neuron, PDLT (4.59)."""
     six = multisets(len(pairs.of), ((6, 0),))
@@ -83,7 +83,7 @@ def layer_step(
     layer: Layer,
     pairs: PairIndex,
     pair_rule: PairRule,
-    product_rule: HermiteRule | None,
+    product_rule: ProductRule,
 ) -> Cumulants:
     """One layer, with the parameters of the new one."""
     K, v, g1, u, v2, g2 = state
@@ -147,7 +147,7 @@ def iterate(
     K1: Float[Array, " P"],
     pairs: PairIndex,
     pair_rule: PairRule,
-    product_rule: HermiteRule | None,
+    product_rule: ProductRule,
 ) -> Cumulants:
     """The cumulants of every layer, stacked, from the first kernel, whose fluctuations vanish."""
     P = len(pairs.a)

@@ -17,8 +17,8 @@ from jaxtyping import Float
 from .._arrays import Array
 from ..activations import Activation
 from ..gaussian.accuracy import pair_rule as choose_pair_rule, product_rule as choose_product_rule
-from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
+from ..gaussian.products import ProductRule
 from ..kernels.every_layer import every_layer
 from ..kernels.pairs import PairIndex, pair_index
 from ..networks import MLP, Layer
@@ -35,7 +35,7 @@ def layer_step(
     layer: Layer,
     pairs: PairIndex,
     pair_rule: PairRule,
-    product_rule: HermiteRule | None,
+    product_rule: ProductRule,
 ) -> State:
     r"""One layer of the flow of $(K, v, g_1)$, with the parameters of the new layer."""
     K, v, g1 = state
@@ -52,7 +52,7 @@ def iterate(
     K1: Float[Array, " P"],
     pairs: PairIndex,
     pair_rule: PairRule,
-    product_rule: HermiteRule | None,
+    product_rule: ProductRule,
 ) -> tuple[Float[Array, "L P"], Float[Array, "L P P"], Float[Array, "L P"]]:
     r"""$K$, $v$ and $g_1$ of every layer, from the first kernel."""
     size = len(pairs.a)

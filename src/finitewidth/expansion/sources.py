@@ -5,13 +5,13 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from ..activations import Activation
-from ..gaussian.hermite import HermiteRule
+from ..gaussian.products import ProductRule
 from ..kernels.pairs import PairIndex
 from .multisets import multiset_averages, multisets
 
 
 def four_point_averages(
-    activation: Activation, K: Float[Array, " P"], pairs: PairIndex, rule: HermiteRule | None, slopes: tuple[int, ...]
+    activation: Activation, K: Float[Array, " P"], pairs: PairIndex, rule: ProductRule, slopes: tuple[int, ...]
 ) -> list[Float[Array, "P P"]]:
     r"""$\langle\sigma_a\sigma_b\sigma_c\sigma_d\rangle_K$ for all pairs $(ab)$, $(cd)$, once for each entry of `slopes`: the last so
     many factors, 0, 2 or 4 of them, are replaced by $\sigma'$."""
@@ -27,7 +27,7 @@ def vertex_source(
     K: Float[Array, " P"],
     second: Float[Array, " P"],
     pairs: PairIndex,
-    rule: HermiteRule | None,
+    rule: ProductRule,
 ) -> Float[Array, "P P"]:
     r"""$\mathrm{Cov}_K(\sigma_a\sigma_b, \sigma_c\sigma_d)$, PDLT (4.40), given `second` $= \langle\sigma_a\sigma_b\rangle$."""
     (fourth,) = four_point_averages(activation, K, pairs, rule, slopes=(0,))

@@ -26,8 +26,8 @@ from jaxtyping import Float
 from .._arrays import Array
 from ..activations import Activation
 from ..gaussian.accuracy import VALUES_AND_SLOPES, pair_rule as choose_pair_rule, product_rule as choose_product_rule
-from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule
+from ..gaussian.products import ProductRule
 from ..kernels.every_layer import every_layer
 from ..kernels.pairs import PairIndex, pair_index
 from ..kernels.tangent_map import check_has_tangent_kernel
@@ -83,7 +83,7 @@ def layer_step(
     layer: Layer,
     pairs: PairIndex,
     pair_rule: PairRule,
-    product_rule: HermiteRule | None,
+    product_rule: ProductRule,
 ) -> TangentState:
     """One layer, with the parameters of the new one."""
     C_W, lambda_W = layer.C_W, layer.lambda_W
@@ -198,7 +198,7 @@ def iterate(
     theta1: Float[Array, " P"],
     pairs: PairIndex,
     pair_rule: PairRule,
-    product_rule: HermiteRule | None,
+    product_rule: ProductRule,
 ) -> TangentState:
     """Every layer, stacked, from the first, whose kernels do not fluctuate, PDLT (9.17)."""
     P, N = len(pairs.a), len(pairs.of)

@@ -7,7 +7,6 @@ from .cumulants import (
     moments_from_connected as moments_from_connected,
     sample_cumulants as sample_cumulants,
 )
-from .expectation import gaussian_expectation as gaussian_expectation
 from .function import Function as Function
 from .line import line_average as line_average
 from .nearly_gaussian import (

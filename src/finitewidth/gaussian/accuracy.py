@@ -7,19 +7,28 @@ one costs a few small matrix products.
 import functools
 import itertools
 import math
+from typing import TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
+from .._arrays import Array
 from .._errors import DomainError
 from .function import Function
 from .grid import GridRule
 from .hermite import HermiteRule, hermite_table
+from .places import PanelRule, left_unresolved
+from .products import ProductRule
+
+Tree = TypeVar("Tree")
 
 TRACED_VARIANCE = 4.0  # assumed bound on variances that are being traced and cannot be looked at
 
 _GRAM_TAIL, _PRODUCT_TAIL, _PAIR_ERROR = 1e-12, 1e-9, 1e-12
+_UNRESOLVED = 1e-6  # in the last coefficients on some panel; averages are better by several digits
 _ROUNDING = 1e-13  # sums over a few hundred nodes are no better than this
 _FINE_STEP, _REACH = 0.0125, 12.0
 _REFERENCE = HermiteRule(order=1025, nodes=2 * round(_REACH / _FINE_STEP) + 1, reach=_REACH)
@@ -27,6 +36,7 @@ _STRIDES = (30, 24, 20, 16, 12, 10, 8, 6, 5, 4, 3, 2)
 _ORDERS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 _TAIL, _LARGEST_TAIL = 11.0, 1e-9  # deviations beyond which next to nothing of an average may be
 _PRODUCT_REACH, _PAIR_REACH = 10.0, 9.0
+_COARSEST = (55, 10.125)  # nodes and reach
 _MOST_PRODUCT_MODES = 512  # beyond, a tensor of modes no longer beats piecewise quadrature
 
 
@@ -44,7 +54,8 @@ def _samples(function: Function, derivatives: int, variance: float) -> np.ndarra
 
 
 def check_averages(function: Function, variance: float) -> None:
-    """`DomainError` where a function of a Gaussian variable of this variance is not finite, or its square has no average."""
+    """`DomainError` where a function of a Gaussian variable of this variance is not finite, its square has no average, or no
+    quadrature resolves it."""
     if function.has_closed_pair or function.has_closed_product:
         return
     u, weights = hermite_table(_REFERENCE)
@@ -57,6 +68,31 @@ def check_averages(function: Function, variance: float) -> None:
             raise DomainError(
                 "activation", f"{got} too large for an average of its square", "slower growth than a Gaussian"
             )
+    check_resolved(function, variance, "activation")
+
+
+def check_resolved(function: Function, variance: float, argument: str) -> None:
+    """`DomainError` naming `argument` where no quadrature resolves a function of a Gaussian variable of this variance."""
+    if not isinstance(gram_rule(function, variance), PanelRule):
+        return
+    if not left_unresolved(function.value, function.places, variance) < _UNRESOLVED:
+        name = getattr(function, "name", "a function")
+        raise DomainError(
+            argument,
+            f"{name!r}, which oscillates or jumps too often to be averaged at a variance of {variance:.3g}",
+            "a function with a few kinks and steep places, or a smaller variance",
+        )
+
+
+def within_traced_variance(tree: Tree, variances: Float[Array, "..."], bound: float) -> Tree:
+    """`tree`, computed under `jit`, `vmap` or `grad` with rules for a `bound` on the variances: running it beyond is an error."""
+    largest = jnp.max(variances)
+    return eqx.error_if(
+        tree,
+        largest > _round_up(bound),
+        f"A variance under `jit` or `grad` exceeds {_round_up(bound):.3g}, beyond which quadratures chosen in advance lose digits: "
+        "scale the inputs down, or pass a larger `traced_variance` where the function takes one.",
+    )
 
 
 def _strided(reach: float, stride: int) -> slice:
@@ -106,24 +142,30 @@ def _round_up(variance: float) -> float:
     return float(2.0 ** (math.ceil(2 * math.log2(max(variance, 2.0**-10)) - 1e-6) / 2))
 
 
-def gram_rule(function: Function, largest_variance: float, derivatives: int = 0) -> HermiteRule | None:
+def gram_rule(function: Function, largest_variance: float, derivatives: int = 0) -> HermiteRule | PanelRule | None:
     """The rule for Gram matrices of a function, or of its derivatives up to an order, too.
 
-    `None` where none is needed, or where modes would be too many: functions with a closed form need none; functions with
-    kinks are integrated piecewise.
+    `None` where a closed form needs none; panels for functions with kinks, and where modes would be too many.
     """
     return _gram_rule(function, _round_up(largest_variance), derivatives)
 
 
+def _panel_rule(variance: float) -> PanelRule:
+    """In steps of the length by which panels grow, so that nearby problems share one rule."""
+    return PanelRule(8.0 ** max(0, math.ceil(math.log(variance, 64))))
+
+
 @functools.lru_cache(maxsize=256)
-def _gram_rule(function: Function, variance: float, derivatives: int) -> HermiteRule | None:
-    if function.kinks or function.has_closed_pair:
+def _gram_rule(function: Function, variance: float, derivatives: int) -> HermiteRule | PanelRule | None:
+    if function.has_closed_pair:
         return None
+    if function.kinks:
+        return _panel_rule(variance)
     samples = _samples(function, derivatives, variance)
     rules = [_hermite_rule(of_order, _GRAM_TAIL, _REACH) for of_order in samples]
     finest = max((rule for rule in rules if rule), key=lambda rule: rule.nodes, default=None)
     if finest is None or not all(rules):
-        return None
+        return _panel_rule(variance)
     return HermiteRule(max(rule.order for rule in rules if rule), finest.nodes, finest.reach, _parity(samples[0]))
 
 
@@ -136,35 +178,41 @@ VALUES_AND_SLOPES: Products = (*VALUES, (1,), (0, 1), (1, 1))
 CURVATURE_OF_VALUES: Products = (*VALUES, (0, 4))
 
 
-def product_rule(function: Function, largest_variance: float, products: Products = VALUES) -> HermiteRule | None:
-    """The rule for four- and six-point averages of the factors named in `products`, or `None` as above."""
+def product_rule(function: Function, largest_variance: float, products: Products = VALUES) -> ProductRule:
+    """The rule for four- and six-point averages of the factors named in `products`."""
     return _product_rule(function, _round_up(largest_variance), products)
 
 
 @functools.lru_cache(maxsize=256)
-def _product_rule(function: Function, variance: float, products: Products) -> HermiteRule | None:
-    if function.kinks or function.has_closed_product:
+def _product_rule(function: Function, variance: float, products: Products) -> ProductRule:
+    if function.has_closed_product:
         return None
+    if function.kinks:
+        return _panel_rule(variance)
     samples = _samples(function, max(map(max, products)), variance)
     multiplied = [np.prod(samples[list(orders)], axis=0) for orders in products]
     fluctuating = [f for f in multiplied if np.ptp(f) > 0]  # a constant, as the slope of a line, needs one mode
+    if not fluctuating:
+        return HermiteRule(_ORDERS[0], *_COARSEST)
     rules = [_hermite_rule(product, _PRODUCT_TAIL, _PRODUCT_REACH, first=1) for product in fluctuating]
-    order = max((rule.order if rule else _MOST_PRODUCT_MODES + 1 for rule in rules), default=_MOST_PRODUCT_MODES + 1)
+    order = max(rule.order if rule else _MOST_PRODUCT_MODES + 1 for rule in rules)
     if order > _MOST_PRODUCT_MODES:
-        return None
+        return _panel_rule(variance)
     finest = max((rule for rule in rules if rule), key=lambda rule: rule.nodes)
     return HermiteRule(order, finest.nodes, finest.reach)
 
 
-def pair_rule(function: Function, largest_variance: float, derivatives: int) -> GridRule | None:
-    """The rule for averages of pairs of derivatives up to order `derivatives`, or `None` as above."""
+def pair_rule(function: Function, largest_variance: float, derivatives: int) -> GridRule | PanelRule | None:
+    """The rule for averages of pairs of derivatives up to order `derivatives`."""
     return _pair_rule(function, _round_up(largest_variance), derivatives)
 
 
 @functools.lru_cache(maxsize=256)
-def _pair_rule(function: Function, variance: float, derivatives: int) -> GridRule | None:
-    if function.kinks or function.has_closed_pair:
+def _pair_rule(function: Function, variance: float, derivatives: int) -> GridRule | PanelRule | None:
+    if function.has_closed_pair:
         return None
+    if function.kinks:
+        return _panel_rule(variance)
     samples = _samples(function, derivatives, variance)
     products = np.stack([f * g for f, g in itertools.combinations_with_replacement(samples, 2)])
     weights = hermite_table(_REFERENCE)[1][:, 0]
@@ -172,4 +220,4 @@ def _pair_rule(function: Function, variance: float, derivatives: int) -> GridRul
     for nodes, place in _strides(_PAIR_REACH):
         if (np.abs(products[:, place] @ weights[place] * place.step - exact) <= _PAIR_ERROR * scale).all():
             return GridRule(nodes, (nodes - 1) // 2 * place.step * _FINE_STEP)
-    return None
+    return _panel_rule(variance)

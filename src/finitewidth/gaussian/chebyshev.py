@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from .._arrays import Array
 from .panels import ratio
@@ -23,7 +23,14 @@ class Table(NamedTuple):
     def __call__(self, x: Float[Array, "*batch nodes"]) -> Float[Array, "*batch nodes"]:
         """The values at `x`, whose last axis stays within one panel: the series is looked up once for all of it."""
         middle = (x[..., 0] + x[..., -1]) / 2
-        panel = jnp.sum(middle[..., None] > self.ends[1:-1], axis=-1)
+        return self._on(jnp.sum(middle[..., None] > self.ends[1:-1], axis=-1), x)
+
+    def on_equal_panels(self, x: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+        """The values at `x`, anywhere, if all panels have the same length."""
+        panel = jnp.floor((x - self.ends[0]) / (self.ends[1] - self.ends[0])).astype(int)
+        return self._on(jnp.clip(panel, 0, len(self.coefficients) - 1), x[..., None])[..., 0]
+
+    def _on(self, panel: Int[Array, "*batch"], x: Float[Array, "*batch nodes"]) -> Float[Array, "*batch nodes"]:
         low, high = self.ends[panel][..., None], self.ends[panel + 1][..., None]
         y = ratio(2 * x - low - high, high - low)
         series = self.coefficients[panel]

@@ -1,19 +1,26 @@
 """A function of one Gaussian variable, with what averaging needs to know about it."""
 
+import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
+from .places import Places, evaluated, find_places
 
 ElementwiseFunction = Callable[[Array], Array]
 
 # One-sided limits at a kink are read this far from it: below the accuracy asked of any average,
 # above the spacing of floating-point numbers near kinks of order one.
 _BESIDE_A_KINK = 1e-12
+_AROUND_ZERO = 3.0
+_FAR = 40.0  # beyond the kinks that are looked for
+_FARTHER = 1e-9  # from where to the kink itself a jump does not change
 _JUMP = 1e-6  # one-sided limits are taken at a small distance: a smaller jump is none
 
 
@@ -48,17 +55,45 @@ class Function:
             function = differentiate(function)
         return function
 
-    def jumps(self, order: int) -> Float[Array, " kinks"]:
-        """The jump of the `order`-th derivative across each kink."""
+    def vanishes(self, order: int) -> bool:
+        """Whether the regular part of the `order`-th derivative is zero: as for the second of a function made of lines."""
+        return bool(self.kinks) and _is_zero(self, order)
+
+    def jumps(self, order: int, beside: float = _BESIDE_A_KINK) -> Float[Array, " kinks"]:
+        """The jump of the `order`-th derivative across each kink, between two points `beside` it."""
         at = jnp.asarray(self.kinks, dtype=float)
-        beside = _BESIDE_A_KINK * jnp.maximum(1.0, jnp.abs(at))
+        distance = beside * jnp.maximum(1.0, jnp.abs(at))
         function = self.derivative(order)
-        return function(at + beside) - function(at - beside)
+        return function(at + distance) - function(at - distance)
 
     def has_jump(self, order: int) -> bool:
         """Whether the `order`-th derivative jumps at a kink."""
+        if not self.kinks:
+            return False
         with jax.ensure_compile_time_eval():
-            return bool(self.kinks) and bool((jnp.abs(self.jumps(order)) > _JUMP).any())
+            near, farther = (np.abs(self.jumps(order, beside)) for beside in (_BESIDE_A_KINK, _FARTHER))
+        return bool(((near > _JUMP * self.size) & (near > farther / 2)).any())
+
+    def growth(self, order: int) -> float:
+        """The largest factor by which the `order`-th derivative grows over the last three decades towards a kink; about one for a
+        derivative that is finite there, $10^{3q}$ where it is infinite as a power $-q$ of the distance."""
+        at = np.asarray(self.kinks)
+        with jax.ensure_compile_time_eval():
+            near, farther = (
+                np.abs([np.asarray(self.derivative(order)(at + side * beside)) for side in (-1, 1)])
+                for beside in (_BESIDE_A_KINK, _FARTHER)
+            )
+        return float(np.max(near / (farther + _JUMP * self.size), initial=0.0))
+
+    @property
+    def size(self) -> float:
+        """The largest value around zero, in comparison with which others are small."""
+        return _size(self.value)
+
+    @property
+    def places(self) -> Places:
+        """Around which points, and on what scale, the function varies: where quadratures must look closely."""
+        return find_places(self.value, self.kinks)
 
     @property
     def has_closed_pair(self) -> bool:
@@ -85,3 +120,15 @@ class Function:
     def closed_powers(self, exponents: tuple[tuple[int, int], ...], K: Float[Array, "n n"]) -> Array | None:
         r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$ in closed form, where it is not a `closed_product`."""
         return None
+
+
+@functools.lru_cache(maxsize=512)
+def _size(value: ElementwiseFunction) -> float:
+    sizes = np.abs(evaluated(value, np.linspace(-_AROUND_ZERO, _AROUND_ZERO, 1024)))
+    return float(np.max(sizes, initial=0.0, where=np.isfinite(sizes))) or 1.0
+
+
+@functools.lru_cache(maxsize=512)
+def _is_zero(function: Function, order: int) -> bool:
+    probes = np.concatenate([np.linspace(a, b, 9)[1:-1] for a, b in itertools.pairwise((-_FAR, *function.kinks, _FAR))])
+    return not evaluated(function.derivative(order), probes).any()

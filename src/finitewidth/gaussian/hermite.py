@@ -106,6 +106,17 @@ def _root(K: Float[Array, "m m"]) -> tuple[Float[Array, "m m"], Float[Array, "m 
     return vectors * roots, inverses[:, None] * vectors.T
 
 
+def canonical_variables(
+    K: Float[Array, "n n"], m: int
+) -> tuple[Float[Array, "m m"], Float[Array, " r"], Float[Array, "k k"]]:
+    r"""Roots of the covariances of the first $m$ variables and of the rest, $z_A = R_Au$ and $z_B = R_Bv$, turned so that
+    $\langle u v^T\rangle$ is diagonal, and the canonical correlations on that diagonal."""
+    root_left, inverse_left = _root(K[:m, :m])
+    root_right, inverse_right = _root(K[m:, m:])
+    turn_left, r, turn_right = jnp.linalg.svd(inverse_left @ K[:m, m:] @ inverse_right.T, full_matrices=True)
+    return root_left @ turn_left, jnp.clip(r, 0.0, 1.0), root_right @ turn_right.T
+
+
 def _on_grid(
     products: Sequence[Sequence[ElementwiseFunction]], root: Float[Array, "m m"], rule: HermiteRule
 ) -> Float[Array, "products ..."]:
@@ -131,18 +142,14 @@ def split_averages(
     $\langle FG\rangle = \sum_{k_1 k_2\dots} r_1^{k_1} r_2^{k_2}\cdots F_{k_1k_2\dots}G_{k_1k_2\dots}$. On the grid each sum is a
     smoothing matrix $\sum_k r^k w_p h_k(u_p)\,h_k(u_q) w_q$ along one axis, so the modes themselves are never formed.
     """
-    m = len(left[0])
-    root_left, inverse_left = _root(K[:m, :m])
-    root_right, inverse_right = _root(K[m:, m:])
-    turn_left, r, turn_right = jnp.linalg.svd(inverse_left @ K[:m, m:] @ inverse_right.T, full_matrices=True)
-    F = _on_grid(left, root_left @ turn_left, rule)
-    G = _on_grid(right, root_right @ turn_right.T, rule)
+    root_left, r, root_right = canonical_variables(K, len(left[0]))
+    F, G = _on_grid(left, root_left, rule), _on_grid(right, root_right, rule)
     _, weights = hermite_table(rule)
     while F.ndim > 1 + len(r):  # directions that the other group does not see average out
         F = F @ weights[:, 0]
     while G.ndim > 1 + len(r):
         G = G @ weights[:, 0]
-    powers = jnp.clip(r, 0.0, 1.0)[:, None] ** np.arange(rule.order)
+    powers = r[:, None] ** np.arange(rule.order)
     for axis_powers in powers:  # each pass smooths the first axis and puts it last
         F = jnp.tensordot(F, (weights * axis_powers) @ weights.T, axes=(1, 0))
     return F.reshape(len(F), -1) @ G.reshape(len(G), -1).T

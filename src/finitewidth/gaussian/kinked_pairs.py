@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .panels import LAYER, beside, conditional_average, distance, normal_rule, ratio, root, rungs
+from .places import Places
 
 PAIR_NODES = 20
 PAIRS_AT_ONCE = 16  # some ten megabytes of nodes
@@ -26,8 +27,8 @@ def conditional_law(Kaa: Array, Kab: Array, Kbb: Array) -> tuple[Array, Array]:
 def average_pair(
     f: Callable[[Array], Array],
     g: Callable[[Array], Array],
-    kinks_f: Float[Array, " s"],
-    kinks_g: Float[Array, " t"],
+    places_f: Places,
+    places_g: Places,
     Kaa: Float[Array, "*batch"],
     Kab: Float[Array, "*batch"],
     Kbb: Float[Array, "*batch"],
@@ -36,9 +37,14 @@ def average_pair(
     beta, deviation = conditional_law(Kaa, Kab, Kbb)
     outer = root(Kaa)[..., None]
     slope = beta[..., None] * outer
-    kink, mean_crossing = ratio(kinks_f, outer), ratio(kinks_g, slope)
+    kink, mean_crossing = (ratio(p.array, s) for p, s in ((places_f, outer), (places_g, slope)))
     layer = distance(LAYER * deviation[..., None], slope)
-    points = [kink, beside(kink, *rungs(outer)), mean_crossing, beside(mean_crossing, layer, *rungs(slope))]
+    points = [
+        kink,
+        beside(kink, *rungs(outer, places_f)),
+        mean_crossing,
+        beside(mean_crossing, layer, *rungs(slope, places_g)),
+    ]
     u, weights = normal_rule(points, PAIR_NODES)
-    inner = conditional_average(g, kinks_g, slope[..., None] * u, deviation[..., None, None], PAIR_NODES)
+    inner = conditional_average(g, places_g, slope[..., None] * u, deviation[..., None, None], PAIR_NODES)
     return jnp.sum(weights * f(outer[..., None] * u) * inner, axis=(-2, -1))

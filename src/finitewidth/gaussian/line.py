@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
+from .places import Places
 
 _REACH = 13.0  # standard deviations: exp(-13**2 / 2) = 2e-37
 _SMOOTH_NODES = 257
@@ -20,9 +21,10 @@ _PANEL_NODES = 161
 _PANEL_REACH = 3.6  # tanh-sinh parameter at which the weights have fallen below rounding
 
 
-def _smooth_rule(K: Array) -> tuple[Array, Array]:
-    r"""Nodes and weights (without the Gaussian) of the trapezoid rule in $s$, $z = a\sinh s$, $a = \min(1, \sqrt K)$."""
-    scale = jnp.minimum(1.0, jnp.sqrt(K))
+def _smooth_rule(K: Array, own_scale: float) -> tuple[Array, Array]:
+    r"""Nodes and weights (without the Gaussian) of the trapezoid rule in $s$, $z = a\sinh s$, $a$ the smaller of $\sqrt K$ and one,
+    or the function's own scale if that is below one."""
+    scale = jnp.minimum(min(1.0, own_scale), jnp.sqrt(K))
     reach = jnp.arcsinh(_REACH * jnp.sqrt(K) / scale)
     s = reach[..., None] * np.linspace(-1.0, 1.0, _SMOOTH_NODES)
     step = 2.0 * reach[..., None] / (_SMOOTH_NODES - 1)
@@ -55,14 +57,26 @@ def _panel_rule(K: Array, kinks: tuple[float, ...]) -> tuple[Array, Array]:
     return z.reshape(shape), ((high - low) * weights).reshape(shape)
 
 
-def line_rule(K: Array, kinks: tuple[float, ...] = ()) -> tuple[Float[Array, "*K q"], Float[Array, "*K q"]]:
-    r"""Nodes $z_q$ and weights $w_q$ with $\sum_q w_q f(z_q) = \langle f\rangle_K$, for each variance in `K`."""
-    z, weights = _panel_rule(K, kinks) if kinks else _smooth_rule(K)
+def line_rule(
+    K: Array, kinks: tuple[float, ...] = (), places: Places | None = None
+) -> tuple[Float[Array, "*K q"], Float[Array, "*K q"]]:
+    r"""Nodes $z_q$ and weights $w_q$ with $\sum_q w_q f(z_q) = \langle f\rangle_K$, for each variance in `K`.
+
+    A function that is steep says so by its `places`; otherwise it varies on a scale of order one.
+    """
+    around = places or Places(kinks or (0.0,))
+    if kinks or any(around.points):
+        z, weights = _panel_rule(K, tuple(around.points))
+    else:
+        z, weights = _smooth_rule(K, around.scale)
     density = jnp.exp(-(z**2) / (2 * K[..., None])) / jnp.sqrt(2 * math.pi * K[..., None])
     return z, weights * density
 
 
-def line_average(function: Callable[[Array], Array], K: Array, kinks: tuple[float, ...] = ()) -> Float[Array, "*K"]:
-    r"""$\langle f(z)\rangle_K$ for each positive variance in `K`, for `function` analytic between its `kinks`."""
-    z, weights = line_rule(jnp.asarray(K), kinks)
+def line_average(
+    function: Callable[[Array], Array], K: Array, kinks: tuple[float, ...] = (), places: Places | None = None
+) -> Float[Array, "*K"]:
+    r"""$\langle f(z)\rangle_K$ for each positive variance in `K`, for `function` analytic between its `kinks`; `places` as for
+    `line_rule`."""
+    z, weights = line_rule(jnp.asarray(K), kinks, places)
     return jnp.sum(weights * function(z), axis=-1)

@@ -25,7 +25,6 @@ from .chebyshev import Table, tabulate
 from .kinked_pairs import PAIR_NODES
 from .panels import (
     LAYER,
-    OWN_SCALE,
     REACH,
     beside,
     conditional_average,
@@ -36,6 +35,7 @@ from .panels import (
     root,
     rungs,
 )
+from .places import Places
 
 _NODES = 10
 
@@ -74,37 +74,46 @@ def _pivoted_cholesky(K: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Int[
     return L, order
 
 
-def _places(own: _Planes, later: Sequence[_Planes], k: int, u: Float[Array, "*batch k"], central: bool) -> list[Array]:
+def _panel_points(
+    own: _Planes, later: Sequence[_Planes], k: int, u: Float[Array, "*batch k"], places: Places, central: bool
+) -> list[Array]:
     """Where the integrand changes along coordinate k, given the coordinates before."""
     crossing = own.crossing(k, u)
-    points = [crossing, beside(crossing, *rungs(own.row[k]))]
+    points = [crossing, beside(crossing, *rungs(own.row[k], places))]
     coincidences = [second.coinciding(first, k) for first, second in itertools.combinations(later, 2)]
     points += [beside(planes.crossing(k, u), planes.layer(k)) for planes in (*later, *coincidences)]
     if central and k == 0:
         return points  # all planes pass through zero, where a panel ends already
     points += [planes.crossing(k, u) for planes in (*later, *coincidences)]
-    return points + [beside(planes.crossing(k, u), rungs(planes.row[k])[0]) for planes in later]
+    return points + [beside(planes.crossing(k, u), rungs(planes.row[k], places)[0]) for planes in later]
 
 
-def _tabulated_average(function: Callable[[Array], Array], planes: _Planes) -> Table:
+def _tabulated_average(function: Callable[[Array], Array], planes: _Planes, places: Places) -> Table:
     """The average over the last coordinate as a function of the conditional mean of the last variable."""
     deviation = planes.row[-1]
     reach = REACH * jnp.sum(jnp.abs(planes.row[:-1]))
-    scales = (jnp.asarray(OWN_SCALE), root(OWN_SCALE * reach), LAYER * deviation)
+    between = (places.scale * (reach / places.scale) ** (step / places.rungs) for step in range(1, places.rungs))
+    scales = (jnp.asarray(places.scale), *between, LAYER * deviation)
     ends = panel_ends([planes.offsets, beside(planes.offsets, *scales)], reach)
-    return tabulate(lambda mean: conditional_average(function, planes.offsets, mean, deviation, PAIR_NODES), ends)
+    around = places.at(planes.offsets)
+    return tabulate(lambda mean: conditional_average(function, around, mean, deviation, PAIR_NODES), ends)
 
 
 def average_product(
-    value: Callable[[Array, Array], Array], kinks: Float[Array, "n t"], K: Float[Array, "n n"], central: bool
+    value: Callable[[Array, Array], Array],
+    points: Float[Array, "n t"],
+    places: Places,
+    K: Float[Array, "n n"],
+    central: bool,
 ) -> Float[Array, ""]:
     r"""$\langle\prod_i f_i(z_i)\rangle_K$ for $n = 3, 4$; `value(i, z)` is $f_i(z)$ for a traced index $i$.
 
-    `central` says that all kinks are at zero, which spares panels of zero width.
+    The functions vary around their `points` on the scale of `places`. `central` says that all points are zero, which spares
+    panels of zero width.
     """
     L, order = _pivoted_cholesky(K)
-    *planes, last = (_Planes(row, offsets) for row, offsets in zip(L, kinks[order], strict=True))
-    last_average = _tabulated_average(lambda z: value(order[-1], z), last)
+    *planes, last = (_Planes(row, offsets) for row, offsets in zip(L, points[order], strict=True))
+    last_average = _tabulated_average(lambda z: value(order[-1], z), last, places)
 
     def average_from(k: int, u: Float[Array, "*batch k"]) -> Float[Array, "*batch"]:
         """The average over coordinate k and all after it, given those before."""
@@ -115,10 +124,10 @@ def average_product(
         if k == len(planes) - 1:
             mean = (u @ last.row[:k])[..., None]
             into_table = ratio(last_average.ends[1:-1] - mean, last.row[k])
-            x, weights = normal_rule([*_places(planes[k], [], k, u, central), into_table], _NODES)
+            x, weights = normal_rule([*_panel_points(planes[k], [], k, u, places, central), into_table], _NODES)
             rest = last_average(mean[..., None] + last.row[k] * x)
             return jnp.sum(weigh(x, weights) * rest, axis=(-2, -1))
-        x, weights = normal_rule(_places(planes[k], [*planes[k + 1 :], last], k, u, central), _NODES)
+        x, weights = normal_rule(_panel_points(planes[k], [*planes[k + 1 :], last], k, u, places, central), _NODES)
         outer = jnp.broadcast_to(u[..., None, None, :], (*x.shape, k))
         following = jnp.concatenate([outer, x[..., None]], axis=-1)
         if len(planes) == 3 and k == 0:  # one slice at a time: memory stays small, also when differentiated

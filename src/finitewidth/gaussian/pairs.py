@@ -18,9 +18,10 @@ from .function import Function
 from .grid import GridRule
 from .hermite import HermiteRule
 from .line import line_average
+from .places import PanelRule
 
-PairRule = GridRule | HermiteRule | None
-"""How to integrate a pair: on a grid, by modes, or (`None`) piecewise in angle variables."""
+PairRule = GridRule | HermiteRule | PanelRule | None
+"""How to integrate a pair: on a grid, by modes, or on panels (of which `None` means those for variances of order one)."""
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3, 4))
@@ -36,9 +37,10 @@ def mixed_moment(f: Function, i: int, g: Function, j: int, rule: PairRule, Kaa: 
         if closed is not None:
             return closed
     if f.kinks or g.kinks:
-        return distributional_pair(f, i, g, j, Kaa, Kab, Kbb)
-    if rule is None:
-        return piecewise.pair_average(f.derivative(i), g.derivative(j), (), (), Kaa, Kab, Kbb)
+        return distributional_pair(f, i, g, j, Kaa, Kab, Kbb, rule if isinstance(rule, PanelRule) else None)
+    if rule is None or isinstance(rule, PanelRule):
+        places = f.places.reaching(rule), g.places.reaching(rule)
+        return piecewise.pair_average(f.derivative(i), g.derivative(j), *places, Kaa, Kab, Kbb)
     if isinstance(rule, GridRule):
         Kaa, Kab, Kbb = jnp.broadcast_arrays(Kaa, Kab, Kbb)
         return grid.pair_average(f.derivative(i), g.derivative(j), Kaa, Kab, Kbb, rule)
@@ -69,7 +71,7 @@ def square_average(f: Function, K: Array) -> Array:
     closed = f.closed_square(K)
     if closed is not None:
         return closed
-    return line_average(lambda z: f(z) ** 2, K, f.kinks) if f.kinks else _smooth_square(f, 0, K)
+    return line_average(lambda z: f(z) ** 2, K, f.kinks, f.places) if f.kinks else _smooth_square(f, 0, K)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
@@ -82,7 +84,7 @@ def _smooth_square(f: Function, m: int, K: Array) -> Array:
         weighted = [math.comb(2 * m, k) * left * right for k, (left, right) in enumerate(terms)]
         return functools.reduce(operator.add, weighted)
 
-    return line_average(integrand, K) / 2**m
+    return line_average(integrand, K, (), f.places) / 2**m
 
 
 @_smooth_square.defjvp

@@ -4,7 +4,7 @@ An average over $\xi\sim N(0,1)$ is cut into panels on each of which the integra
 itself; one rule of fixed order on every panel then converges geometrically. A *crossing* is where an affine function
 of $\xi$ meets a kink. Panels end there, and at distances from it given by the scales that the integrand may have:
 
-* the function's own scale, of order one in its argument, so $1/|\text{slope}|$ in $\xi$ (`rungs`);
+* the function's own scale in its argument (`places`), divided by $|\text{slope}|$ in $\xi$ (`rungs`);
 * the width of the layer that is left of a kink by averaging over another variable (`LAYER`).
 
 Panels may have zero width: their number is fixed, so that everything works under `jit` and `vmap`, for every
@@ -21,11 +21,10 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
+from .places import Places
 
 REACH = 9.0  # standard deviations: exp(-9**2 / 2) = 3e-18
 LAYER = 6.0  # noise of deviation s smooths a kink within 6 s: exp(-6**2 / 2) = 2e-8 of the layer's height is beyond
-OWN_SCALE = 1.5  # functions are taken to vary on a scale of order one around their kinks
-_RUNGS = 3
 _BULK = np.array([-3.0, 0.0, 3.0])  # panel ends that resolve the Gaussian itself
 _FAR = 1e3  # stands for any distance beyond REACH
 
@@ -48,15 +47,10 @@ def distance(length: Array | float, slope: Array) -> Array:
     return jnp.where(moving, length / jnp.where(moving, jnp.abs(slope), 1.0), _FAR)
 
 
-def rungs(slope: Array) -> tuple[Array, ...]:
-    """Distances from a kink that resolve the function's own scale and lead, in equal ratios, to the tails."""
-    near = jnp.minimum(distance(OWN_SCALE, slope), REACH)
-    return tuple(near * (REACH / near) ** (step / _RUNGS) for step in range(_RUNGS))
-
-
-def kink_points(kinks: tuple[float, ...]) -> Float[Array, " t"]:
-    """The kinks of a function as an array; a smooth function has its features around zero, as if it had a kink there."""
-    return jnp.asarray(kinks or (0.0,), dtype=float)
+def rungs(slope: Array, places: Places) -> tuple[Array, ...]:
+    """Distances from a place that resolve the function's own scale and lead, in equal ratios, to the tails."""
+    near = jnp.minimum(distance(places.scale, slope), REACH)
+    return tuple(near * (REACH / near) ** (step / places.rungs) for step in range(places.rungs))
 
 
 def beside(crossing: Array, *distances: Array) -> Float[Array, "*batch ends"]:
@@ -94,15 +88,15 @@ def normal_rule(
 
 def conditional_average(
     function: Callable[[Array], Array],
-    kinks: Float[Array, " t"],
+    places: Places,
     mean: Float[Array, "*#batch"],
     deviation: Float[Array, "*#batch"],
     nodes: int,
 ) -> Float[Array, "*#batch"]:
     r"""$\langle f(m + s\,\xi)\rangle$ over $\xi\sim N(0,1)$, elementwise over means $m$ and deviations $s$."""
     mean, deviation = (array[..., None] for array in jnp.broadcast_arrays(mean, deviation))
-    crossing = ratio(kinks - mean, deviation)
-    xi, weights = normal_rule([crossing, beside(crossing, *rungs(deviation))], nodes)
+    crossing = ratio(places.array - mean, deviation)
+    xi, weights = normal_rule([crossing, beside(crossing, *rungs(deviation, places))], nodes)
     return jnp.sum(weights * function(mean[..., None] + deviation[..., None] * xi), axis=(-2, -1))
 
 

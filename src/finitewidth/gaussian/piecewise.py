@@ -2,8 +2,7 @@ r"""Gaussian averages of products of functions that are analytic except at decla
 
 The generic numerical route, for one to four variables of any covariance, singular ones included: Gauss-Legendre panels
 between all the places where the integrand changes character (`panels`). It serves kinked functions (softsign, ELU,
-hard tanh, any callable with its kinks declared) and smooth functions at large variance, for which zero is declared as
-if it were a kink. Functions are taken to vary on a scale of order one, or larger, around their kinks.
+hard tanh, any callable with its kinks declared) and smooth functions that are steep or meet a large variance.
 """
 
 import functools
@@ -19,26 +18,25 @@ from .._errors import ShapeError
 from .._validation import as_covariance, as_floats
 from .kinked_pairs import PAIR_NODES, PAIRS_AT_ONCE, average_pair
 from .nested import average_product
-from .panels import conditional_average, elementwise_in_chunks, kink_points, root
+from .panels import conditional_average, elementwise_in_chunks, root
+from .places import Places
 
 ElementwiseFunction = Callable[[Array], Array]
-Kinks = tuple[float, ...]
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def pair_average(
     f: ElementwiseFunction,
     g: ElementwiseFunction,
-    kinks_f: Kinks,
-    kinks_g: Kinks,
+    places_f: Places,
+    places_g: Places,
     Kaa: ArrayLike,
     Kab: ArrayLike,
     Kbb: ArrayLike,
 ) -> Array:
     r"""$\langle f(z_a)\,g(z_b)\rangle_K$, elementwise over covariances that broadcast against each other."""
-    at_f, at_g = kink_points(kinks_f), kink_points(kinks_g)
     return elementwise_in_chunks(
-        functools.partial(average_pair, f, g, at_f, at_g),
+        functools.partial(average_pair, f, g, places_f, places_g),
         [jnp.asarray(entry) for entry in (Kaa, Kab, Kbb)],
         PAIRS_AT_ONCE,
     )
@@ -46,7 +44,7 @@ def pair_average(
 
 def product_average(
     functions: tuple[ElementwiseFunction, ...],
-    kinks: tuple[Kinks, ...],
+    places: tuple[Places, ...],
     K: Float[Array, "n n"] | Any,
     mean: Float[Array, " n"] | Any = None,
 ) -> Float[Array, ""]:
@@ -54,8 +52,8 @@ def product_average(
     n = len(functions)
     if not 1 <= n <= 4:
         raise ShapeError("functions", f"{n} functions", "one to four")
-    if len(kinks) != n:
-        raise ShapeError("kinks", f"kinks of {len(kinks)} functions", f"one tuple for each of the {n} functions")
+    if len(places) != n:
+        raise ShapeError("places", f"places of {len(places)} functions", f"those of each of the {n} functions")
     covariance = as_covariance(K, "K")
     if covariance.shape != (n, n):
         raise ShapeError("K", f"shape {covariance.shape}", f"shape ({n}, {n}), one row for each function")
@@ -63,16 +61,17 @@ def product_average(
         mean = as_floats(mean, "mean")
         if mean.shape != (n,):
             raise ShapeError("mean", f"shape {mean.shape}", f"shape ({n},), one entry for each function")
-    return _product_average(functions, kinks, covariance, mean)
+    return _product_average(functions, places, covariance, mean)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _product_average(
-    functions: tuple[ElementwiseFunction, ...], kinks: tuple[Kinks, ...], K: Float[Array, "n n"], mean: Array | None
+    functions: tuple[ElementwiseFunction, ...], places: tuple[Places, ...], K: Float[Array, "n n"], mean: Array | None
 ) -> Array:
-    central = mean is None and not any(kink for of_one in kinks for kink in of_one)
+    central = mean is None and not any(point for of_one in places for point in of_one.points)
     shift = jnp.zeros(len(functions), K.dtype) if mean is None else mean
-    kink_table = _rectangular(kinks) - shift[:, None]
+    points = _rectangular(places) - shift[:, None]
+    finest = min(places, key=lambda of_one: of_one.scale)
     distinct = tuple(dict.fromkeys(functions))
     which = jnp.asarray([distinct.index(function) for function in functions])
 
@@ -81,15 +80,17 @@ def _product_average(
         return distinct[0](argument) if len(distinct) == 1 else jax.lax.switch(which[i], distinct, argument)
 
     if len(functions) == 1:
-        return conditional_average(functools.partial(value, 0), kink_table[0], jnp.zeros(()), root(K[0, 0]), PAIR_NODES)
+        return conditional_average(
+            functools.partial(value, 0), finest.at(points[0]), jnp.zeros(()), root(K[0, 0]), PAIR_NODES
+        )
     if len(functions) == 2:
         f, g = (functools.partial(value, i) for i in range(2))
-        return average_pair(f, g, kink_table[0], kink_table[1], K[0, 0], K[0, 1], K[1, 1])
-    return average_product(value, kink_table, K, central)
+        return average_pair(f, g, finest.at(points[0]), finest.at(points[1]), K[0, 0], K[0, 1], K[1, 1])
+    return average_product(value, points, finest, K, central)
 
 
-def _rectangular(kinks: tuple[Kinks, ...]) -> Float[Array, "n t"]:
-    """The kinks of all functions as a table, whose rows are filled up by repetition."""
-    rows = [kink_points(of_one) for of_one in kinks]
+def _rectangular(places: tuple[Places, ...]) -> Float[Array, "n t"]:
+    """The points of all functions as a table, whose rows are filled up by repetition."""
+    rows = [of_one.array for of_one in places]
     longest = max(map(len, rows))
     return jnp.stack([jnp.pad(row, (0, longest - len(row)), mode="edge") for row in rows])

@@ -1,6 +1,7 @@
 r"""Averages $\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$: products with repeated variables, over the distinct ones."""
 
 import functools
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +11,23 @@ from jaxtyping import Float
 from .._arrays import Array
 from .function import Function
 from .hermite import HermiteRule
-from .products import Factors, product_moment, product_table
+from .places import Places
+from .products import Factors, ProductRule, product_moment, product_table
 
 Exponents = tuple[tuple[int, int], ...]
 """For each distinct variable the powers of the function and of its slope."""
+
+
+@dataclass(frozen=True)
+class _Power(Function):
+    """A function made of another, which varies around the same places."""
+
+    base: Function = field(kw_only=True)
+
+    @property
+    def places(self) -> Places:
+        """Those of the function that is raised to powers."""
+        return self.base.places
 
 
 @functools.lru_cache(maxsize=256)
@@ -23,13 +37,11 @@ def power(function: Function, of_value: int, of_slope: int = 0) -> Function:
         return function
     slope = function.derivative(1)
     if of_slope == 0:
-        return Function(lambda z: function(z) ** of_value, function.kinks)
-    return Function(lambda z: function(z) ** of_value * slope(z) ** of_slope, function.kinks)
+        return _Power(lambda z: function(z) ** of_value, function.kinks, base=function)
+    return _Power(lambda z: function(z) ** of_value * slope(z) ** of_slope, function.kinks, base=function)
 
 
-def power_average(
-    function: Function, exponents: Exponents, K: Float[Array, "n n"], rule: HermiteRule | None = None
-) -> Array:
+def power_average(function: Function, exponents: Exponents, K: Float[Array, "n n"], rule: ProductRule = None) -> Array:
     r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$ of distinct variables."""
     if function.has_closed_product:
         variables = np.repeat(np.arange(len(exponents)), [p + q for p, q in exponents])
@@ -42,14 +54,13 @@ def power_average(
 
 
 def power_averages(
-    function: Function, patterns: tuple[Exponents, ...], K: Float[Array, "n n"], rule: HermiteRule | None = None
+    function: Function, patterns: tuple[Exponents, ...], K: Float[Array, "n n"], rule: ProductRule = None
 ) -> Float[Array, " patterns"]:
     r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$ for several patterns of exponents of the same variables.
 
     Three or more variables of a smooth function share one grid.
     """
-    smooth = rule is not None and not function.kinks and not function.has_closed_product
-    if smooth and len(K) > 2:
+    if isinstance(rule, HermiteRule) and not function.kinks and not function.has_closed_product and len(K) > 2:
         half = (len(K) + 1) // 2
         left, right = ({pattern[side]: None for pattern in patterns} for side in (slice(half), slice(half, None)))
         groups = (tuple(_factors(function, exponents) for exponents in side) for side in (left, right))
@@ -59,7 +70,7 @@ def power_averages(
 
 
 def _alike_together(
-    function: Function, patterns: tuple[Exponents, ...], K: Float[Array, "n n"], rule: HermiteRule | None
+    function: Function, patterns: tuple[Exponents, ...], K: Float[Array, "n n"], rule: ProductRule
 ) -> Float[Array, " patterns"]:
     """Patterns that are the same but for the names of their variables, in one go: what is compiled is one of them."""
     alike: dict[Exponents, list[tuple[int, list[int]]]] = {}

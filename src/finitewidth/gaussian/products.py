@@ -1,7 +1,8 @@
 r"""Averages $\langle\prod_i f_i^{(k_i)}(z_i)\rangle_K$ of up to six jointly Gaussian variables.
 
 The covariance may be singular. Derivatives with respect to it are averages of derivatives (Stein's lemma):
-$\partial\langle F\rangle/\partial K_{ij} = \langle\partial_i\partial_j F\rangle$ for $i \ne j$ and half of it for $i = j$.
+$\partial\langle F\rangle/\partial K_{ij} = \langle\partial_i\partial_j F\rangle$ for $i \ne j$ and half of it for $i = j$. Where a factor
+has kinks, its derivatives hold delta functions: two variables count them, more refuse them, and one is differentiated as it stands.
 """
 
 import functools
@@ -14,11 +15,15 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._errors import DomainError
-from . import piecewise
+from . import smoothed
 from .function import Function
 from .hermite import HermiteRule, split_averages
 from .line import line_average
 from .pairs import mixed_moment
+from .places import PanelRule
+
+ProductRule = HermiteRule | PanelRule | None
+"""How to integrate a product: by modes, or on panels."""
 
 Factors = tuple[tuple[Function, int], ...]
 """One function for each variable, and the order of the derivative of it that is meant."""
@@ -40,20 +45,21 @@ def _check_regular(factors: Factors) -> None:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def product_moment(factors: Factors, rule: HermiteRule | None, K: Float[Array, "n n"]) -> Array:
-    r"""$\langle\prod_i f_i^{(k_i)}(z_i)\rangle_K$ for one covariance; `rule` serves smooth functions, `None` kinked ones."""
+def product_moment(factors: Factors, rule: ProductRule, K: Float[Array, "n n"]) -> Array:
+    r"""$\langle\prod_i f_i^{(k_i)}(z_i)\rangle_K$ for one covariance; `rule` serves what has no closed form."""
     if len(factors) == 1:
         (f, order) = factors[0]
-        return line_average(f.derivative(order), K[0, 0], f.kinks)
+        return line_average(f.derivative(order), K[0, 0], f.kinks, f.places)
     if len(factors) == 2:
         (f, i), (g, j) = factors
         return mixed_moment(f, i, g, j, rule, K[0, 0], K[0, 1], K[1, 1])
     closed = _closed(factors, K)
     if closed is not None:
         return closed
-    if rule is None or any(f.kinks for f, _ in factors):
+    if not isinstance(rule, HermiteRule) or any(f.kinks for f, _ in factors):
         _check_regular(factors)
-        return piecewise.product_average(_differentiated(factors), tuple(f.kinks for f, _ in factors), K)
+        places = tuple(f.places.reaching(rule if isinstance(rule, PanelRule) else None) for f, _ in factors)
+        return smoothed.product_average(_differentiated(factors), places, K)
     half = (len(factors) + 1) // 2
     return product_table((factors[:half],), (factors[half:],), rule, K)[0, 0]
 
@@ -61,6 +67,9 @@ def product_moment(factors: Factors, rule: HermiteRule | None, K: Float[Array, "
 @product_moment.defjvp
 def _product_moment_jvp(factors, rule, primals, tangents):
     (K,), (dK,) = primals, tangents
+    if len(factors) == 1:  # the nodes stay between the kinks as they move: right for kinks and jumps too
+        (f, order) = factors[0]
+        return jax.jvp(lambda k: line_average(f.derivative(order), k[0, 0], f.kinks, f.places), (K,), (dK,))
     value = product_moment(factors, rule, K)
     if len(factors) > 2 and _closed(factors, K) is not None:
         return value, jax.jvp(lambda k: _closed(factors, k), (K,), (dK,))[1]

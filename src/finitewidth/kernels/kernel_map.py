@@ -17,7 +17,7 @@ from .._entry import entry
 from .._errors import BlowUpError
 from .._validation import is_concrete
 from ..activations import Activation
-from ..gaussian.accuracy import TRACED_VARIANCE, check_averages, gram_rule
+from ..gaussian.accuracy import TRACED_VARIANCE, Tree, check_averages, gram_rule, within_traced_variance
 from ..gaussian.pairs import PairRule, pair_moment, square_average
 from ..gaussian.powers import power
 from ..networks import MLP, Layer, as_mlp
@@ -73,6 +73,15 @@ def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_V
 _compiled_diagonal = jax.jit(diagonal_recursion, static_argnums=0)
 
 
+def checked_if_traced(net: MLP, K1: Float[Array, "N N"], largest: float, tree: Tree) -> Tree:
+    """What was computed with rules for kernels up to the `largest`: under a trace, an error where they turn out to be larger."""
+    if all(map(is_concrete, (K1, net.C_b, net.C_W))):
+        return tree
+    variances = diagonal_recursion(net.activation, net.layers[1:], jnp.diagonal(K1))
+    averaged_over = variances[:-1] if len(variances) > 1 else variances
+    return within_traced_variance(tree, averaged_over, largest)
+
+
 def iterate_kernel(
     activation: Activation, layers: Layer, K1: Float[Array, "N N"], rule: PairRule
 ) -> Float[Array, "L N N"]:
@@ -102,8 +111,10 @@ def kernel(net: MLP, x: Any) -> Float[Array, "N N"]:
     `flow(net, x, through="kernel")` gives every layer; this keeps only the last, for many samples `x`, shape (N, n_0).
     """
     K1 = as_mlp(net).first_kernel(x)
-    rule = gram_rule(net.activation, largest_variance(net, K1))
-    return _last_kernel(net.activation, net.layers[1:], K1, rule)
+    largest = largest_variance(net, K1)
+    rule = gram_rule(net.activation, largest)
+    last = _last_kernel(net.activation, net.layers[1:], K1, rule)
+    return last if rule is None else checked_if_traced(net, K1, largest, last)
 
 
 def kernel_recursion(net: MLP, K1: Float[Array, "N N"]) -> Float[Array, "L N N"]:

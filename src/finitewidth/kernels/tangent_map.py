@@ -18,19 +18,27 @@ from ..gaussian.accuracy import gram_rule
 from ..gaussian.pairs import PairRule
 from ..networks import MLP, Layer, as_mlp
 from .every_layer import every_layer
-from .kernel_map import gram, largest_variance
+from .kernel_map import checked_if_traced, gram, largest_variance
+
+_INFINITE = 3.0  # a slope that grows so much over the last three decades towards a kink is infinite there
 
 
 def has_tangent_kernel(activation: Activation) -> bool:
-    """Whether the activation is continuous; the slope of one that jumps is a delta function, whose square has no average."""
-    return not activation.has_jump(0)
+    r"""Whether $\langle\sigma'\sigma'\rangle$ can be had: not where the activation jumps, as the square of a delta function has no
+    average, nor where its slope is infinite, as that of $\sqrt{|z|}$ at zero."""
+    return not activation.has_jump(0) and activation.growth(1) < _INFINITE
 
 
 def check_has_tangent_kernel(activation: Activation) -> None:
-    """`DomainError` for activations that jump."""
-    if not has_tangent_kernel(activation):
-        got = f"{activation.name}, which jumps: its slope is a delta function"
-        raise DomainError("activation", got, "a continuous activation, which has a tangent kernel")
+    """`DomainError` for activations that jump or are infinitely steep."""
+    if has_tangent_kernel(activation):
+        return
+    if activation.has_jump(0):
+        reason = "jumps: its slope is a delta function"
+    else:
+        reason = "is infinitely steep: <sigma'^2> is infinite, or out of reach of quadratures"
+    got = f"{activation.name}, which {reason}"
+    raise DomainError("activation", got, "a continuous activation of finite slope, which has a tangent kernel")
 
 
 @entry()
@@ -41,9 +49,11 @@ def frozen_ntk(net: MLP, x: Any) -> Float[Array, "N N"]:
     """
     check_has_tangent_kernel(as_mlp(net).activation)
     K1 = net.first_kernel(x)
-    rule = gram_rule(net.activation, largest_variance(net, K1), derivatives=1)
+    largest = largest_variance(net, K1)
+    rule = gram_rule(net.activation, largest, derivatives=1)
     theta1 = net.first_tangent_kernel(net.overlap(x))
-    return _last_theta(net.activation, net.layers[1:], K1, theta1, rule)
+    last = _last_theta(net.activation, net.layers[1:], K1, theta1, rule)
+    return last if rule is None else checked_if_traced(net, K1, largest, last)
 
 
 def tangent_kernel_recursion(

@@ -1,0 +1,153 @@
+"""Averages of kinked, jumping, steep and fast functions, and their first two derivatives in the covariance.
+
+The reference is a composite Gauss-Legendre grid with panel ends at all features of the function. Its derivatives come from the
+density, not from the function: with $q = z^TK^{-1}z$,
+$\\partial_k\\langle F\\rangle_{kK} = \\langle F\\,(q-n)/2\\rangle$ and
+$\\partial_k^2\\langle F\\rangle_{kK} = \\langle F\\,[(q-n)^2/4 - q + n/2]\\rangle$ at $k = 1$, whatever kinks and jumps F has.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import finitewidth as fw
+from finitewidth._errors import DomainError
+
+K = np.array([[1.0, 0.3], [0.3, 0.5]])
+GRADED = np.geomspace(2e-5, 16.0, 34)
+
+
+def stairs(z):
+    return sum(jnp.where(z > t, 1.0, 0.0) for t in (-1.3, 0.2, 0.9))
+
+
+FUNCTIONS = {  # and the points at which they change character
+    "relu": (jax.nn.relu, [0.0]),
+    "abs": (jnp.abs, [0.0]),
+    "leaky_relu": (jax.nn.leaky_relu, [0.0]),
+    "hard_tanh": (lambda z: jnp.clip(z, -1, 1), [-1.0, 1.0]),
+    "relu of z - .7": (lambda z: jax.nn.relu(z - 0.7), [0.7]),
+    "softshrink": (lambda z: z - jnp.clip(z, -0.5, 0.5), [-0.5, 0.5]),
+    "hard_swish": (jax.nn.hard_swish, [-3.0, 3.0]),
+    "relu6": (jax.nn.relu6, [0.0, 6.0]),
+    "elu": (jax.nn.elu, [0.0]),
+    "selu": (jax.nn.selu, [0.0]),
+    "celu": (lambda z: jax.nn.celu(z, 0.3), [0.0]),
+    "softsign": (jax.nn.soft_sign, [0.0]),
+    "z|z|": (lambda z: z * jnp.abs(z), [0.0]),
+    "sign": (jnp.sign, [0.0]),
+    "step at .4": (lambda z: jnp.where(z > 0.4, 1.0, 0.0), [0.4]),
+    "stairs": (stairs, [-1.3, 0.2, 0.9]),
+    "tanh 20 z": (lambda z: jnp.tanh(20 * z), [0.0]),
+    "tanh 100 z": (lambda z: jnp.tanh(100 * z), [0.0]),
+    "tanh 30 (z - 1)": (lambda z: jnp.tanh(30 * (z - 1)), [1.0]),
+    "narrow bump": (lambda z: jnp.exp(-((z / 0.05) ** 2)), [0.0]),
+    "exp .8 z": (lambda z: jnp.exp(0.8 * z), [0.0]),
+    "z^2 exp(-z^2)": (lambda z: z**2 * jnp.exp(-(z**2)), [0.0]),
+    "sin 3 z": (lambda z: jnp.sin(3 * z), [0.0]),
+}
+DECIDE = {"step at .4", "tanh 30 (z - 1)", "sin 3 z"}  # a jump away from zero, a steep slope, and neither
+PAIRS = [pytest.param(name, marks=() if name in DECIDE else pytest.mark.measured) for name in FUNCTIONS]
+
+
+def grid(points):
+    ends = np.unique(np.concatenate([np.add.outer(points, [*-GRADED, 0.0, *GRADED]).ravel(), np.linspace(-12, 12, 25)]))
+    ends = ends[np.abs(ends) <= 12.0]
+    x, weights = np.polynomial.legendre.leggauss(16)
+    half = np.diff(ends)[:, None] / 2
+    return (ends[:-1, None] + half * (1 + x)).ravel(), (half * weights).ravel()
+
+
+def reference(name, covariance):
+    """The average and its first two derivatives in a factor of the covariance."""
+    function, points = FUNCTIONS[name]
+    z, weights = grid(points)
+    f = weights * np.asarray(function(jnp.asarray(z)))
+    n, P = len(covariance), np.linalg.inv(covariance)
+    q = P[0, 0] * z**2 if n == 1 else P[0, 0] * z[:, None] ** 2 + 2 * P[0, 1] * np.outer(z, z) + P[1, 1] * z**2
+    density = np.exp(-q / 2) / np.sqrt(np.linalg.det(2 * np.pi * covariance))
+    products = f * density if n == 1 else np.outer(f, f) * density
+    return [float(np.sum(products * score)) for score in (1.0, (q - n) / 2, (q - n) ** 2 / 4 - q + n / 2)]
+
+
+def agrees(name, variables):
+    covariance = K[:variables, :variables]
+    functions = [FUNCTIONS[name][0]] * variables
+
+    def average(k):
+        return fw.gaussian_expectation(functions, k * covariance)
+
+    value, slope, curvature = reference(name, covariance)
+    np.testing.assert_allclose(average(1.0), value, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(jax.grad(average)(1.0), slope, rtol=1e-9, atol=1e-12)
+    # Fourth derivatives of the steepest function are 1e8 times as large as it is: rounding.
+    np.testing.assert_allclose(jax.grad(jax.grad(average))(1.0), curvature, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_variable(name):
+    """PDLT (1.68) and (5.53): kinks nobody declared, jumps and steep slopes cost no digits in any derivative."""
+    agrees(name, 1)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_variables(name):
+    """PDLT (1.68) and (5.53), with delta functions on delta functions."""
+    agrees(name, 2)
+
+
+def test_infinite_slopes():
+    """The average of a root, and its derivative over one variable, exist; derivatives of pairs would be infinite and are refused."""
+
+    def root(z):
+        return jnp.sqrt(jnp.abs(z))
+
+    FUNCTIONS["root"] = (root, [0.0])
+    value, slope, _ = reference("root", K[:1, :1])
+    assert float(fw.gaussian_expectation([root], K[:1, :1])) == pytest.approx(
+        value, rel=1e-7
+    )  # as far as the reference goes
+    assert float(jax.grad(lambda k: fw.gaussian_expectation([root], k * K[:1, :1]))(1.0)) == pytest.approx(
+        slope, rel=1e-7
+    )
+    assert float(fw.gaussian_expectation([root] * 2, K)) == pytest.approx(reference("root", K)[0], rel=1e-7)
+    with pytest.raises(DomainError, match="infinite"):
+        jax.grad(lambda k: fw.gaussian_expectation([root] * 2, k * K))(1.0)
+
+
+def test_no_average():
+    """Products that grow as fast as the density decays are refused; those that do not are right, PDLT (1.68)."""
+
+    def fast(z):
+        return jnp.exp(0.3 * z**2)
+
+    expected = 1 / np.sqrt(np.linalg.det(np.eye(2) - 0.6 * 0.5 * K))
+    np.testing.assert_allclose(fw.gaussian_expectation([fast] * 2, 0.5 * K), expected, rtol=1e-10)
+    for covariance in (np.ones((2, 2)), 2 * np.eye(1), K):  # the last has one, but too far out
+        with pytest.raises(DomainError, match="grows too fast"):
+            fw.gaussian_expectation([fast] * len(covariance), covariance)
+
+
+@pytest.mark.parametrize(
+    ("function", "match"),
+    [
+        (lambda z: jnp.log(jnp.abs(z)), "infinite at 0"),
+        (lambda z: jnp.sin(50 * z), "oscillates"),
+        (lambda z: jnp.sin(3e3 * z), "jump"),  # so it seems
+    ],
+)
+def test_what_cannot_be_averaged_is_refused(function, match):
+    """An error that names the reason, never a number."""
+    for n in (1, 2):
+        with pytest.raises(DomainError, match=match):
+            fw.gaussian_expectation([function] * n, K[:n, :n])
+
+
+def test_six_variables():
+    """Six half-lines are orthants, though nobody said so; six functions with other kinks are refused for what they are."""
+    covariance = 0.5 + 0.5 * np.eye(6)
+    by_name = fw.gaussian_expectation([fw.ACTIVATIONS["relu"]] * 6, covariance)
+    assert float(fw.gaussian_expectation([jax.nn.relu] * 6, covariance)) == pytest.approx(float(by_name), rel=1e-12)
+    with pytest.raises(DomainError, match="6 variables, some of functions with kinks"):
+        fw.gaussian_expectation([jax.nn.elu] * 6, covariance)
