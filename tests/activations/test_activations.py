@@ -9,6 +9,7 @@ import finitewidth as fw
 from finitewidth import Activation, DomainError
 from finitewidth.activations import ACTIVATIONS, as_activation
 from finitewidth.activations.families import ScaleInvariant
+from finitewidth.activations.sampling import sampled, size
 from finitewidth.gaussian.line import line_average
 from finitewidth.gaussian.pairs import square_average
 from references import vectorised
@@ -139,7 +140,13 @@ def test_bad_parameters_are_refused(call, argument):
         (lambda z: jax.nn.relu(z - jnp.pi), (np.pi,)),
         (lambda z: 0.3 * z * jnp.abs(z), (0.0,)),
         (jnp.sign, (0.0,)),
+        (lambda z: jnp.sign(z) * jnp.sqrt(jnp.abs(z)), (0.0,)),
+        (lambda z: jnp.abs(z - 0.3) ** 1.25, (0.3,)),
+        (lambda z: 1e-10 * jnp.clip(z, -1.0, 1.0), (-1.0, 1.0)),
+        (lambda z: 1e10 * jax.nn.elu(z), (0.0,)),
+        (lambda z: z - jnp.clip(z, -1e-3, 1e-3), (-1e-3, 1e-3)),
         (lambda z: jnp.tanh(50 * z), ()),
+        (lambda z: jnp.tanh(1000 * z), ()),
         (lambda z: jnp.sin(30 * z), ()),
     ],
 )
@@ -163,7 +170,62 @@ def test_two_half_lines_are_known_in_closed_form():
     assert (found.a_plus, found.a_minus) == (1.0, 2.5)
 
 
+@pytest.mark.parametrize("end", [60.0, 1e5])
+def test_half_lines_that_end_are_none(end):
+    """PDLT (2.13): a line that is cut off far out is not scale-invariant."""
+    assert not isinstance(as_activation(lambda z: jnp.clip(z, -end, end)), ScaleInvariant)
+
+
 def test_stairs_are_refused():
     """A function that jumps everywhere has no averages that quadrature finds."""
-    with pytest.raises(DomainError, match="16"):
+    with pytest.raises(DomainError, match="at most 16 such points"):
         as_activation(jnp.floor)
+
+
+def test_kinks_far_out_do_not_count():
+    """One kink where inputs of order one go, and sixty where they do not: all are found, none is too many."""
+    far = as_activation(lambda z: jnp.where(jnp.abs(z) < 9.5, jnp.abs(z), jnp.floor(jnp.abs(z))))
+    assert len(far.kinks) > 50
+    assert sum(abs(kink) < 9 for kink in far.kinks) == 1
+
+
+def test_one_program_for_each_function():
+    """What a fresh callable costs is the compiler: values, kinks and all derivatives come from two programs."""
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, *_, **__: compiled.append(event) if event.endswith("backend_compile_duration") else None
+    )
+    try:
+        as_activation(lambda z: jnp.clip(z, -1.5, 1.25))  # compiles what all share
+        compiled.clear()
+        found = as_activation(lambda z: jnp.clip(z, -1.25, 1.5))
+    finally:
+        jax.monitoring.clear_event_listeners()
+    assert found.kinks == (-1.25, 1.5)
+    assert len(compiled) <= 2
+
+
+@pytest.mark.parametrize("order", range(6))
+def test_samples_are_derivatives(order):
+    """Values and derivatives of a sine at more points than one batch holds."""
+    z = np.linspace(-3, 3, 5000)
+    expected = [np.sin, np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x), np.sin, np.cos][order](2 * z) * 2.0**order
+    np.testing.assert_allclose(sampled(_sine, z)[order], expected, rtol=1e-12, atol=1e-12)
+
+
+def _sine(z):
+    return jnp.sin(2 * z)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (jnp.tanh, np.tanh(0.5)),
+        (lambda z: 1e-10 * z, 5e-11),
+        (lambda z: jax.nn.relu(z - 1), 1.0),
+        (jnp.zeros_like, 1.0),
+    ],
+)
+def test_size(function, expected):
+    """The largest value on the smallest interval, among [-1/2, 1/2], [-1, 1], ..., where there is one."""
+    np.testing.assert_allclose(size(function), expected, rtol=1e-14)

@@ -112,7 +112,8 @@ def test_bistable():
 def test_says_where_it_did_not_look():
     """PDLT (5.7): fixed points beyond the reach of quadrature are announced, not denied."""
     with pytest.warns(ValidityWarning, match="were not searched"):
-        fixed_points(lambda z: jnp.sin(z), 0.0, 1000.0)
+        fixed_points(lambda z: jnp.sin(30 * z), 0.0, 1e5)
+    assert fixed_points(lambda z: jnp.sin(30 * z), 0.0, 1000.0)[-1].K_star == pytest.approx(500, rel=1e-12)
 
 
 def test_no_weights():

@@ -156,6 +156,31 @@ def test_bad_arguments(arguments, error, named):
     assert caught.value.argument == named
 
 
+@pytest.mark.parametrize(
+    ("activation", "K_00", "depth", "hyperparameters", "message"),
+    [
+        ("tanh", 1.0, 900, (0.0, 0.5), "vanishes: it is .* at layer [45]"),
+        (lambda z: z**2 * jnp.exp(-(z**2)), 100.0, 40, (0.0, 8.0), "vanishes: it is .* at layer"),
+        ("z^3", 1.0, 40, (0.0, 2.0), "overflows at layer"),
+    ],
+)
+def test_never_nan(activation, K_00, depth, hyperparameters, message):
+    """PDLT (5.46)-(5.48) where the kernel leaves the numbers: an error that names the layer, and not a layer of NaN."""
+    with pytest.raises(ValueError, match=message):
+        perturbed_pair_flow(activation, K_00, 0.01, 0.01, depth, *hyperparameters)
+
+
+def test_up_to_the_layer_that_is_named():
+    """PDLT (5.46): one layer less than the error names is computed, and finite."""
+    with pytest.raises(DomainError, match="at layer") as caught:
+        perturbed_pair_flow("tanh", 1.0, 0.01, 0.01, 900, 0.0, 0.5)
+    layer = int(str(caught.value).partition("at layer ")[2].partition(";")[0])
+    pair = perturbed_pair_flow("tanh", 1.0, 0.01, 0.01, layer - 1, 0.0, 0.5)
+    assert all(
+        np.isfinite(part).all() for part in (pair.K_00, pair.delta_K_1, pair.deltadelta_K_2, pair.deltadelta_K_0)
+    )
+
+
 def test_softsign_is_smooth_enough():
     """PDLT (5.46)-(5.48): a kink in the curvature only is admitted."""
     assert float(perturbed_pair_flow("softsign", 1.0, 0.0, 0.1, 3, 0.0, 1.0).jacobian_norm[-1]) > 0

@@ -84,10 +84,76 @@ def test_the_kernel_cannot_overshoot():
     assert diagram.stable[..., 0].all()
 
 
+def bump(z):
+    return z**2 * jnp.exp(-(z**2))
+
+
+def iterated(K, C_b, C_W, layers=300):
+    r"""The kernel of the bump, from $\langle z^4e^{-2z^2}\rangle_K = 3K^2(1+4K)^{-5/2}$."""
+    for _ in range(layers):
+        K = C_b + C_W * 3 * K**2 / (1 + 4 * K) ** 2.5
+    return K
+
+
+@pytest.mark.parametrize("K1", [0.085, 0.095, 2.0, 30.0, 45.0, 100.0, 1e4, 3e7])
+def test_a_falling_map_is_iterated(K1):
+    """PDLT (5.4): one step from a large kernel passes over two fixed points, and the kernel vanishes; a little less, and it
+    does not."""
+    diagram = phase_diagram(bump, [0.0], [8.0], K1)
+    end = iterated(K1, 0.0, 8.0)
+    np.testing.assert_allclose(diagram.K_star.item(), end, rtol=1e-10, atol=1e-12)
+    assert diagram.phase.item() == ("vanishing" if end < 1e-12 else "chaotic")
+    np.testing.assert_allclose(diagram.fixed_points[0, 0], [0, 0.08963027, 0.30241677], atol=5e-9)
+
+
+def test_a_kernel_of_exactly_zero():
+    """PDLT (5.4): where nothing passes the activation any more, the next kernel is zero, and stays zero."""
+    diagram = phase_diagram(lambda z: jax.nn.relu(z - 1), [0.0, 0.1], [2.0], 1e-3)
+    assert diagram.phase[:, 0].tolist() == ["vanishing", "ordered"]
+    np.testing.assert_allclose(
+        diagram.K_star[:, 0], [0.0, fixed_points(lambda z: jax.nn.relu(z - 1), 0.1, 2.0)[0].K_star]
+    )
+
+
+def test_where_the_jump_ends():
+    """PDLT (5.4): the threshold itself, between kernels that jump the unstable point and those that do not."""
+    unstable = phase_diagram(bump, [0.0], [8.0]).fixed_points[0, 0, 1]
+    low, high = 1.0, 100.0
+    for _ in range(60):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if 24 * middle**2 / (1 + 4 * middle) ** 2.5 > unstable else (low, middle)
+    phases = [phase_diagram(bump, [0.0], [8.0], low * factor).phase.item() for factor in (0.999, 1.001)]
+    assert phases == ["chaotic", "vanishing"]
+
+
+def test_a_grid_of_falling_maps():
+    """PDLT (5.4): a whole grid against iteration."""
+    C_b, C_W = np.array([0.0, 0.003, 0.01, 0.1]), np.linspace(1.0, 60.0, 24)
+    for K1 in (0.2, 60.0):
+        diagram = phase_diagram(bump, C_b, C_W, K1)
+        ends = iterated(np.full((4, 24), K1), C_b[:, None], C_W, layers=5000)
+        np.testing.assert_allclose(diagram.K_star, ends, rtol=1e-6, atol=1e-12)
+
+
+def test_no_kernel_oscillates_for_ever():
+    r"""PDLT (5.50): $Kg'/g \ge -\frac12$, so no two kernels map into each other: a thousand layers settle, whatever C_W."""
+    for C_W in (8.0, 50.0, 1e3, 1e6):
+        ends = iterated(np.geomspace(1e-3, 1e5, 40), 0.01, C_W, layers=1000)
+        after = iterated(ends, 0.01, C_W, layers=1)
+        np.testing.assert_allclose(after, ends, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("K1", "phase"), [(1e-300, "vanishing"), (1e20, "vanishing"), (1e30, "unresolved")])
+def test_extreme_starts(K1, phase):
+    """PDLT (5.4): kernels outside the table start there, as long as averages can be believed."""
+    assert phase_diagram(lambda z: jnp.tanh(z), [0.0], [0.5], K1).phase.item() == phase
+
+
 def test_unresolved():
-    """PDLT (5.7): kernels beyond what quadrature can do are not called exploding."""
-    diagram = phase_diagram(lambda z: jnp.sin(z), [0.0], [1000.0])
-    assert diagram.phase.item() == Phase.UNRESOLVED
+    """PDLT (5.7): kernels beyond what quadrature can do are not called exploding; nearer ones are found."""
+    diagram = phase_diagram(lambda z: jnp.sin(30 * z), [0.0], [1000.0, 1e5])
+    assert diagram.phase[0].tolist() == [Phase.CHAOTIC, Phase.UNRESOLVED]
+    np.testing.assert_allclose(diagram.K_star[0], [500, np.nan], rtol=1e-12)
 
 
 def test_large_grid_is_consistent():

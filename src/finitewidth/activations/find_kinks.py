@@ -3,70 +3,85 @@
 import functools
 from collections.abc import Callable
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
-from .._entry import entry
 from .._errors import DomainError
-from ..gaussian.function import Function
+from .sampling import sampled, size
 
-MOST_KINKS = 16
+MOST_KINKS, _NEAR = 16, 9.0  # so many within nine of zero, which a Gaussian of unit variance does not leave
 _REACH, _STEP = 40.0, 0.01
 _OFFSET = 0.00271  # so that kinks at round numbers fall between the nodes
+_NEAR_ZERO = 1.0271e-6 * 1.1 ** np.arange(97)  # up to the first steps: kinks close to zero are told apart
+_UNLIKE = 1.37  # distances to the left of zero are others than to the right: symmetry would hide a kink at zero
 _HIGHEST = 3  # a jump of a higher derivative does not hurt quadrature
-_SUSPICIOUS, _JUMP = 1e-5, 1e-6  # relative to the size of the derivative nearby
-_HALVINGS = 50
+_SUSPICIOUS, _JUMP = 1e-5, 1e-6  # relative to the size of the function, or of the derivative nearby
+_NOISE, _NEARBY = 1e-13, 20  # rounding, relative to the largest derivative on so many nodes to either side
+_HALVINGS, _LAST = 50, 20
+_POLE = 2.0  # growth of a derivative during the last halvings: one that is finite has long settled
 _ROUND = 10  # decimals to which a kink is rounded if that changes nothing
 
 
 @functools.lru_cache(maxsize=128)
-@entry()
 def find_kinks(value: Callable[[Array], Array]) -> tuple[float, ...]:
-    """The points within 40 of zero at which `value` or one of its first three derivatives jumps.
+    """The points within 40 of zero at which `value` or one of its first three derivatives jumps or is infinite.
 
     Wherever a derivative changes more over a small interval than the next one explains, the interval is halved, always
     towards the half with more to explain. What is left of a steep but smooth change vanishes; a jump stays.
     """
-    evaluate = jax.jit(lambda z: jnp.stack([Function(value).derivative(k)(z) for k in range(_HIGHEST + 2)]))
-    nodes = np.arange(-_REACH, _REACH, _STEP) + _OFFSET
+    far = np.arange(-_REACH, _REACH, _STEP) + _OFFSET
+    nodes, unit = np.sort(np.concatenate([far, -_UNLIKE * _NEAR_ZERO, _NEAR_ZERO])), size(value)
 
-    def sampled(z: Float[np.ndarray, " n"]) -> Float[np.ndarray, "orders n"]:
-        padded = np.zeros(nodes.shape)  # one shape: compiled once
-        padded[: len(z)] = z
-        return np.asarray(evaluate(padded))[:, : len(z)]
+    def in_units(z: Float[np.ndarray, " n"]) -> Float[np.ndarray, "orders n"]:
+        return sampled(value, z) / unit
 
     found: set[float] = set()
     with np.errstate(invalid="ignore", over="ignore"):
-        on_nodes = sampled(nodes)
+        on_nodes = in_units(nodes)
         for order in range(_HIGHEST + 1):
             low, high = on_nodes[:, :-1], on_nodes[:, 1:]
-            suspicious = _unexplained(low, high, order, _STEP) > _SUSPICIOUS * (1 + np.abs(low[order]))
+            suspicious = _unexplained(low, high, order, np.diff(nodes)) > _SUSPICIOUS * (1 + np.abs(low[order]))
+            noise = _NOISE * _largest_nearby(on_nodes[order])[:-1][suspicious]
             left, right = nodes[:-1][suspicious], nodes[1:][suspicious]
-            found.update(_jumps(sampled, left, right, order))
-    if len(found) > MOST_KINKS:
-        got = f"a function that jumps, or whose derivatives jump, at {len(found)} points or more"
+            if len(left):
+                found.update(_jumps(in_units, left, right, order, noise))
+    near = sum(abs(kink) <= _NEAR for kink in found)
+    if near > MOST_KINKS:
+        got = f"a function that jumps, or whose derivatives jump, at {near} points within {_NEAR:g} of zero"
         raise DomainError("activation", got, f"at most {MOST_KINKS} such points")
     return tuple(sorted(found))
 
 
-def _unexplained(low: np.ndarray, high: np.ndarray, order: int, step: float | np.ndarray) -> np.ndarray:
+def _unexplained(low: np.ndarray, high: np.ndarray, order: int, step: np.ndarray) -> np.ndarray:
     """The change of a derivative between two nodes beyond what the next derivative accounts for."""
     return np.abs(high[order] - low[order] - step * (low[order + 1] + high[order + 1]) / 2)
 
 
-def _jumps(sampled: Callable[[np.ndarray], np.ndarray], left: np.ndarray, right: np.ndarray, order: int) -> set[float]:
-    """The points in the intervals to which a jump of the derivative of this order shrinks."""
-    for _ in range(_HALVINGS):
+def _largest_nearby(values: np.ndarray) -> np.ndarray:
+    padded = np.pad(np.abs(values), _NEARBY, mode="edge")
+    return np.lib.stride_tricks.sliding_window_view(padded, 2 * _NEARBY + 1).max(axis=1)
+
+
+def _jumps(
+    sampled: Callable[[np.ndarray], np.ndarray], left: np.ndarray, right: np.ndarray, order: int, noise: np.ndarray
+) -> set[float]:
+    """The points in the intervals to which a jump, or a pole, of the derivative of this order shrinks."""
+    of_left, of_right, earlier = sampled(left), sampled(right), np.zeros_like(left)
+    for halving in range(_HALVINGS):
         middle = (left + right) / 2
-        of_left, of_middle, of_right = sampled(left), sampled(middle), sampled(right)
+        of_middle = sampled(middle)
         first = _unexplained(of_left, of_middle, order, middle - left)
         second = _unexplained(of_middle, of_right, order, right - middle)
-        left, right = np.where(first > second, left, middle), np.where(first > second, middle, right)
-    before, after = sampled(left)[order], sampled(right)[order]
-    is_jump = np.abs(after - before) > _JUMP * np.maximum(1.0, np.minimum(np.abs(before), np.abs(after)))
-    points = ((left + right) / 2)[is_jump]
+        in_first = first > second
+        left, right = np.where(in_first, left, middle), np.where(in_first, middle, right)
+        of_left, of_right = np.where(in_first, of_left, of_middle), np.where(in_first, of_middle, of_right)
+        if halving == _HALVINGS - _LAST:
+            earlier = np.maximum(np.abs(of_left[order]), np.abs(of_right[order]))
+    before, after = of_left[order], of_right[order]
+    smaller, larger = np.minimum(np.abs(before), np.abs(after)), np.maximum(np.abs(before), np.abs(after))
+    is_jump = np.abs(after - before) > np.maximum(_JUMP * np.maximum(1.0, smaller), noise)
+    is_pole = larger > _POLE * (1 + earlier)
+    points = ((left + right) / 2)[is_jump | is_pole]
     rounded = np.round(points, _ROUND) + 0.0
     return set(np.where(np.abs(points - rounded) < 1e-12 * (1 + np.abs(points)), rounded, points).tolist())

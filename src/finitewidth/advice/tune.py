@@ -21,6 +21,7 @@ def tune(net: MLP, renormalised: bool = False) -> MLP:
     - $K^\star = 0$: $(0, 1/\sigma_1^2)$;
     - half-stable (GELU, SWISH): the point at finite $K^\star$. There the first layer should start at $K^\star$:
       normalise inputs to $|x|^2/n_0 = (K^\star-C_b)/C_W$, with $K^\star$ = `criticality(net.activation).point.K_star`.
+      Soft shrinkage and shifted ReLUs have a whole line of such points, of which `criticality` says which one it takes.
 
     Its `lambda_b` and `lambda_W` are those of `equivalence_rates`; `learning_rates` translates them for an optimiser.
 

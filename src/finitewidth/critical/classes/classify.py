@@ -10,13 +10,16 @@ import numpy as np
 from ..._arrays import Array
 from ..._entry import entry
 from ...activations import Activation, as_activation
-from ..one_input.averages import SingleInput
+from ..one_input.kinks import has_corner
 from ..one_input.table import HIGHEST, LOWEST, KernelTable, kernel_table
+from ..one_input.trust import infinite_slope
 from .classes import Criticality, CriticalPoint, Stability, UniversalityClass
+from .critical_line import averages_at_point, critical_point, on_the_line
 from .exponents import half_stable_exponents, scale_invariant_exponents, zero_kernel_exponents
 
 # Below this the difference of the two susceptibilities has no sign: it is rounding, or the ratio tends to one.
 _UNDECIDED = 1e-9
+_FLAT = 16  # entries of the table without a sign: no root lies between them, but a line of critical points may
 
 
 @entry()
@@ -31,8 +34,9 @@ def criticality(activation: str | Activation | Callable[[Array], Array]) -> Crit
     - `activation`: a name, an `Activation`, or any elementwise JAX callable.
     """
     sigma = as_activation(activation)
-    if sigma.has_jump(0):
-        reason = "the activation jumps, so chi_perp is infinite for every kernel"
+    why = infinite_slope(sigma)
+    if why is not None:
+        reason = f"the activation {why}, so chi_perp is infinite for every kernel"
         return Criticality(sigma.name, UniversalityClass.NONE, (), reason, (LOWEST, HIGHEST))
     return _classify(kernel_table(sigma))
 
@@ -40,16 +44,19 @@ def criticality(activation: str | Activation | Callable[[Array], Array]) -> Crit
 def _classify(table: KernelTable) -> Criticality:
     if table.scale_invariant:
         return _scale_invariant(table)
+    if not table.sloped.any():
+        reason = f"the activation is constant as far as kernels up to {table.K[-1]:.2g} reach: no C_W makes chi_perp 1"
+        return Criticality(table.activation.name, UniversalityClass.NONE, (), reason, _searched(table))
     zero, finite = _at_zero(table), _at_finite_kernels(table)
     points = ((zero.point,) if zero.point else ()) + finite.points
-    name, searched = table.activation.name, (float(table.K[0]), float(table.K[-1]))
+    name, searched = table.activation.name, _searched(table)
     coefficients = _coefficients(table)
     if zero.point and zero.point.stability is Stability.STABLE:
         exponents = zero_kernel_exponents(table.series, table.growth())
         return Criticality(name, UniversalityClass.ZERO, points, zero.reason, searched, *coefficients, exponents)
     if finite.points:
         K_star = float(finite.points[0].K_star or 0.0)
-        exponents = half_stable_exponents(K_star, _averages(table, K_star), table.activation.has_jump(1))
+        exponents = half_stable_exponents(K_star, averages_at_point(table, K_star), has_corner(table.activation))
         reason = f"{zero.reason}; {finite.reason}"
         return Criticality(name, UniversalityClass.HALF_STABLE, points, reason, searched, *coefficients, exponents)
     verdict = UniversalityClass.UNSTABLE_AT_ZERO if zero.point else UniversalityClass.NONE
@@ -60,7 +67,7 @@ def _scale_invariant(table: KernelTable) -> Criticality:
     r"""$(C_b, C_W) = (0, 1/A_2)$ at any kernel, PDLT (5.67)."""
     point = CriticalPoint(0.0, 1 / table.series.A2, None, Stability.NEUTRAL, 0.0)
     reason = "chi_parallel = chi_perp = A_2 C_W for every kernel"
-    searched = (float(table.K[0]), float(table.K[-1]))
+    searched = _searched(table)
     coefficients = _coefficients(table)
     exponents = scale_invariant_exponents(table.series)
     return Criticality(
@@ -68,9 +75,13 @@ def _scale_invariant(table: KernelTable) -> Criticality:
     )
 
 
+def _searched(table: KernelTable) -> tuple[float, float]:
+    return float(table.K[0]), float(table.K[-1])
+
+
 def _coefficients(table: KernelTable) -> tuple[float, float, float] | tuple[None, None, None]:
     series = table.series
-    if series.sigma_0 != 0 or series.A2 == 0 or not series.smooth:
+    if series.sigma_0 != 0 or series.A2 == 0 or not (series.complete and series.smooth):
         return None, None, None
     return series.a1, series.a2, series.b1
 
@@ -90,6 +101,8 @@ def _at_zero(table: KernelTable) -> _Finding:
     series = table.series
     if series.A2 == 0:
         return _Finding((), "at K = 0 the slope vanishes and C_W = 1/<sigma'^2> diverges")
+    if math.isinf(series.A2):
+        return _Finding((), "at K = 0 the slope is infinite and C_W = 1/<sigma'^2> vanishes")
     if series.sigma_0 != 0:
         C_b = -(series.sigma_0**2) / series.A2
         return _Finding((), f"at K = 0, sigma(0) = {series.sigma_0:.6g} would need C_b = {C_b:.6g} < 0")
@@ -103,30 +116,27 @@ def _at_zero(table: KernelTable) -> _Finding:
     return _Finding((point,), f"{law}, so K* = 0 {'attracts' if growth.c < 0 else 'repels'}")
 
 
-def _averages(table: KernelTable, K: float) -> SingleInput:
-    return SingleInput(*(float(part[0]) for part in table.averages(np.array([K]))))
-
-
 def _at_finite_kernels(table: KernelTable) -> _Finding:
     r"""Roots of $\mathcal R = \chi_\perp/\chi_\parallel = 1$, PDLT (5.73), that allow $C_b \ge 0$,
-    PDLT (5.71)-(5.72)."""
+    PDLT (5.71)-(5.72), or the line of them where $\mathcal R$ is one throughout."""
     # Written so that it neither diverges where chi_parallel = 0 nor vanishes anywhere but at a root.
-    excess = (table.at.s - table.at.dg) / np.maximum(table.at.s + np.abs(table.at.dg), np.finfo(float).tiny)
+    size = np.where(table.sloped, table.at.s + np.abs(table.at.dg), np.inf)
+    excess = (table.at.s - table.at.dg) / size
     decided = np.flatnonzero(np.abs(excess) > _UNDECIDED)
-    crossings = [(i, j) for i, j in itertools.pairwise(decided) if excess[i] * excess[j] < 0]
+    crossings = [(i, j) for i, j in itertools.pairwise(decided) if excess[i] * excess[j] < 0 and j - i < _FLAT]
 
     points, refused = [], []
     for i, j in crossings:
         K = table.root(lambda _, at: at.s - at.dg, table.K[i], table.K[j])
-        at = _averages(table, K)
-        C_W, C_b = 1 / at.s, K - at.g / at.s
-        curvature = C_W * at.ddg / 2
-        stability = Stability.FROM_BELOW if curvature > 0 else Stability.FROM_ABOVE
-        (points if C_b >= 0 else refused).append(CriticalPoint(C_b, C_W, K, stability, curvature))
+        point = critical_point(table, K)
+        (points if point.C_b >= 0 else refused).append(point)
     if points:
         return _Finding(
             tuple(points), f"chi_perp = chi_parallel at K* = {', '.join(f'{p.K_star:.6g}' for p in points)}"
         )
+    line = on_the_line(table, np.abs(excess) <= _UNDECIDED)
+    if line is not None:
+        return _Finding(*line)
     if len(decided) == 0:
         return _Finding((), "chi_perp = chi_parallel for every kernel, but C_b < 0 would be needed")
     if refused:
@@ -136,8 +146,10 @@ def _at_finite_kernels(table: KernelTable) -> _Finding:
 
 
 def _range_of_ratio(table: KernelTable) -> str:
-    low, high = (f"{k:.2g}" for k in (table.K[0], table.K[-1]))
-    if bool((table.at.dg <= 0).any()):
+    seen = table.sloped
+    K, s, dg = table.K[seen], table.at.s[seen], table.at.dg[seen]
+    low, high = f"{K[0]:.2g}", f"{K[-1]:.2g}"
+    if bool((dg <= 0).any()):
         return f"<sigma'^2> exceeds g'(K) for K from {low} to {high}"
-    ratio = table.at.s / table.at.dg
+    ratio = s / dg
     return f"it lies between {ratio.min():.4g} and {ratio.max():.4g} for K from {low} to {high}"

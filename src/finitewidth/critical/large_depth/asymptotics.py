@@ -17,6 +17,7 @@ from ...activations import Activation, as_activation
 from ..classes.classes import Criticality, CriticalPoint, UniversalityClass
 from ..classes.classify import criticality
 from ..one_input.averages import averages_at
+from ..one_input.kinks import has_corner
 from ..one_input.single_input import flow_of_one_input
 from ..two_inputs.finite_angle import as_scale_invariant
 from . import zero_kernel_series as zero
@@ -143,7 +144,7 @@ def _zero_kernel(
         return _amplitude(chi, jnp.asarray(_REFERENCES, dtype=float) ** -p) * layer**-p
 
     K = (power * -point.a1_tilde * layer) ** (-1 / power)
-    analytic = not activation.has_jump(1) and math.isfinite(exponents.p_perp)
+    analytic = not has_corner(activation) and math.isfinite(exponents.p_perp)
     return Asymptotics(
         UniversalityClass.ZERO,
         layer,

@@ -7,10 +7,12 @@ cancellation at small $K$, in which a jump of $F$ at a kink $c$ adds $\frac{c}{2
 
 import functools
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
@@ -74,29 +76,47 @@ def _by_quadrature(activation: Activation, K: Array) -> SingleInput:
     def mean(terms: Array) -> Array:
         return jnp.sum(weights * terms, axis=-1)
 
+    def variance(g: Array) -> Array:
+        return mean((value**2 - g[..., None]) ** 2)  # centred first: no digits cancel at small K
+
+    averages = from_means(mean, variance, K, z, value, slope, bend)
+    if not activation.kinks:
+        return averages
+    c = jnp.asarray(activation.kinks, dtype=K.dtype)
+    return with_kinks(averages, K[..., None], c, *one_sided(activation, 0, c), *one_sided(activation, 1, c))
+
+
+def from_means(
+    mean: Callable[[Array], Array],
+    variance: Callable[[Array], Array],
+    K: Array,
+    z: Array,
+    value: Array,
+    slope: Array,
+    bend: Array,
+) -> SingleInput:
+    r"""All averages but for what jumps at kinks add, from averages over $z$ and the variance of $\sigma^2$, given its mean; in JAX
+    or in NumPy alike."""
     g, s, radial = mean(value**2), mean(slope**2), mean(z * value * slope)
-    dg, ds = radial / K, mean(z * slope * bend) / K
     ddg = (mean(z**2 * (slope**2 + value * bend)) - radial) / (2 * K**2)
-    if activation.kinks:
-        kink_dg, kink_ddg, kink_ds = _kink_terms(activation, K)
-        dg, ddg, ds = dg + kink_dg, ddg + kink_ddg, ds + kink_ds
-    variance = mean((value**2 - g[..., None]) ** 2)  # centred first: no digits cancel at small K
-    return SingleInput(g, dg, ddg, s, ds, variance)
+    return SingleInput(g, radial / K, ddg, s, mean(z * slope * bend) / K, variance(g))
 
 
-def _kink_terms(activation: Activation, K: Array) -> tuple[Array, Array, Array]:
-    r"""What the jumps at the kinks $c$ add to $g'$, $g''$ and $s'$. With $p = p_K(c)$:
+def with_kinks(
+    at: SingleInput, k: Array, c: Array, value: Array, value_left: Array, slope: Array, slope_left: Array
+) -> SingleInput:
+    r"""Adds what the jumps at the kinks $c$ add to $g'$, $g''$ and $s'$. With $p = p_K(c)$:
 
     $$\frac{c\,p}{2K}[\sigma^2]_c,\qquad \frac{c^2p}{2K^2}[\sigma\sigma']_c + \frac{c\,p}{2K}[\sigma^2]_c
       \Big(\frac{c^2}{2K^2}-\frac3{2K}\Big),\qquad \frac{c\,p}{2K}[\sigma'^2]_c$$
     """
-    c, k = jnp.asarray(activation.kinks, dtype=K.dtype), K[..., None]
-    (value, value_left), (slope, slope_left) = one_sided(activation, 0, c), one_sided(activation, 1, c)
+    exp = np.exp if isinstance(k, np.ndarray) else jnp.exp
+    weight = c * exp(-(c**2) / (2 * k)) / (2 * math.pi * k) ** 0.5 / (2 * k)
     squares, slopes = value**2 - value_left**2, slope**2 - slope_left**2
     products = value * slope - value_left * slope_left
-    weight = c * jnp.exp(-(c**2) / (2 * k)) / jnp.sqrt(2 * math.pi * k) / (2 * k)
     ddg = weight * (c / k * products + squares * (c**2 / (2 * k**2) - 3 / (2 * k)))
-    return jnp.sum(weight * squares, axis=-1), jnp.sum(ddg, axis=-1), jnp.sum(weight * slopes, axis=-1)
+    dg, ds = (weight * squares).sum(axis=-1), (weight * slopes).sum(axis=-1)
+    return at._replace(dg=at.dg + dg, ddg=at.ddg + ddg.sum(axis=-1), ds=at.ds + ds)
 
 
 def _by_summation(activation: ExponentialSum, K: Array) -> SingleInput:

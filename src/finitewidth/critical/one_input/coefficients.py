@@ -7,7 +7,7 @@ One with a kink there (softsign, ELU, ReLU6) has half-integer powers too, which 
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +16,13 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
+from ..._errors import DomainError
 from ...activations import Activation, as_activation
+from ...activations.sampling import ORDERS, sampled, size
+from .kinks import limits
 from .one_sided import one_sided
 
-_VANISHING = 1e-9  # of the sum of absolute contributions: a coefficient below it is rounding
+_VANISHING = 1e-9  # of the sum of absolute contributions, or of the size of the activation: what is less is rounding
 _ORDERS = (5, 9)  # derivatives taken: enough for a_2; more only for activations fine-tuned to have no a_1, a_2
 
 
@@ -29,8 +32,13 @@ def _absolute_moment(n: int) -> float:
 
 
 def derivatives_at_zero(activation: Activation, order: int) -> tuple[np.ndarray, np.ndarray]:
-    r"""$\sigma_p = \sigma^{(p)}(0^\pm)$ for $p = 0..$`order`, from the right and from the left."""
-    if 0.0 not in activation.kinks:
+    r"""$\sigma_p = \sigma^{(p)}(0^\pm)$ for $p = 0..$`order`, from the right and from the left; infinite ones as `inf`."""
+    kinked = 0.0 in activation.kinks
+    if order < ORDERS:
+        found = limits(activation, (0.0,))[0][:, 0] if kinked else sampled(activation.value, np.zeros(2))
+        right, left = found[: order + 1].T
+        return right, left
+    if not kinked:
         values = np.asarray(activation.taylor(order))
         return values, values
     right, left = np.asarray(_sides_of_zero(activation, order)).T
@@ -65,17 +73,19 @@ class KernelSeries:
     left: np.ndarray
     mean_square: np.ndarray
     mean_square_slope: np.ndarray
+    unit: float = 1.0  # the size of the activation near zero
+    complete: bool = True  # whether all derivatives are finite: if not, coefficients end before the first that is not
 
     @property
     def sigma_0(self) -> float:
         """The value at zero."""
-        return float(self.right[0]) if abs(self.right[0]) > _VANISHING else 0.0
+        return float(self.right[0]) if abs(self.right[0]) > _VANISHING * self.unit else 0.0
 
     @property
     def A2(self) -> float:
         r"""Mean squared slope at zero: $\sigma_1^2$ when smooth, $(a_+^2 + a_-^2)/2$ when kinked."""
         slope = float(self.mean_square_slope[0])
-        return slope if slope > _VANISHING**2 else 0.0
+        return slope if slope > (_VANISHING * self.unit) ** 2 else 0.0
 
     @property
     def A4(self) -> float:
@@ -90,7 +100,7 @@ class KernelSeries:
     @property
     def smooth(self) -> bool:
         """Whether both sides have the same derivatives."""
-        return bool(np.allclose(self.right, self.left, rtol=_VANISHING, atol=_VANISHING))
+        return bool(np.allclose(self.right, self.left, rtol=_VANISHING, atol=_VANISHING * self.unit))
 
     @property
     def a1(self) -> float:
@@ -134,20 +144,51 @@ def _squared_series(right: np.ndarray, left: np.ndarray) -> np.ndarray:
 
 @entry()
 def kernel_series(activation: str | Activation | Callable[[Array], Array]) -> KernelSeries:
-    """The series at zero, with derivatives of order five, or nine when those show no correction."""
+    """The series at zero, with derivatives of order five, or nine when those show no correction.
+
+    `DomainError` where a derivative at zero is infinite, as for $|z|^{3/2}$: there is no such series.
+    """
     sigma = as_activation(activation)
-    series = _series(sigma, _ORDERS[0])
-    if series.A2 > 0 and series.sigma_0 == 0 and series.growth() is None:
-        series = _series(sigma, _ORDERS[1])
+    series = series_at_zero(sigma)
+    if not series.complete:
+        got = f"{sigma.name!r}, which has an infinite derivative at zero"
+        raise DomainError("activation", got, "finite derivatives on either side of zero")
     return series
 
 
-def _series(activation: Activation, order: int) -> KernelSeries:
-    right, left = derivatives_at_zero(activation, order)
-    factorials = np.array([math.factorial(p) for p in range(order + 1)])
+def series_at_zero(activation: Activation) -> KernelSeries:
+    """The series, as far as it goes."""
+    right, left = derivatives_at_zero(activation, _ORDERS[0])
+    infinite = np.flatnonzero(np.isinf(right) | np.isinf(left))
+    if len(infinite):
+        return _incomplete(activation, right, left, int(infinite[0]))
+    series = _series(activation, right, left)
+    if series.A2 > 0 and series.sigma_0 == 0 and series.growth() is None and not is_straight(activation):
+        series = _series(activation, *derivatives_at_zero(activation, _ORDERS[1]))
+    return series
+
+
+def _incomplete(activation: Activation, right: np.ndarray, left: np.ndarray, first: int) -> KernelSeries:
+    known = np.arange(len(right)) < first
+    series = _series(activation, np.where(known, right, 0.0), np.where(known, left, 0.0))
+    slopes = np.where(np.arange(len(right) - 1) == 0, np.inf, 0.0) if first == 1 else series.mean_square_slope
+    return replace(series, mean_square_slope=slopes, complete=False)
+
+
+def is_straight(activation: Activation) -> bool:
+    """Whether it consists of two lines up to the first kink on either side, or up to one: no power is there to be found."""
+    right, left = derivatives_at_zero(activation, 1)
+    z = min([1.0, *(abs(kink) for kink in activation.kinks if kink)]) * np.array([0.9, 0.5])
+    values = sampled(activation.value, np.concatenate([z, -z]))[0]
+    return bool(np.allclose(values, np.concatenate([z * right[1], -z * left[1]]), rtol=1e-13, atol=0.0))
+
+
+def _series(activation: Activation, right: np.ndarray, left: np.ndarray) -> KernelSeries:
+    unit = size(activation.value)
+    factorials = np.array([math.factorial(p) for p in range(len(right))])
     right_taylor, left_taylor = right / factorials, left / factorials
-    if max(abs(right[0]), abs(left[0])) < _VANISHING:
+    if max(abs(right[0]), abs(left[0])) < _VANISHING * unit:
         # With sigma(0) = 0 the next derivative does not enter the next power yet: one more coefficient is known.
         right_taylor, left_taylor = (np.append([0.0], np.append(side[1:], 0.0)) for side in (right_taylor, left_taylor))
     slopes = (side[1:] / factorials[:-1] for side in (right, left))
-    return KernelSeries(right, left, _squared_series(right_taylor, left_taylor), _squared_series(*slopes))
+    return KernelSeries(right, left, _squared_series(right_taylor, left_taylor), _squared_series(*slopes), unit)

@@ -12,14 +12,14 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
-from ..._errors import BlowUpError, DomainError
+from ..._errors import DomainError
 from ..._validation import as_count, as_floats, as_number, is_concrete
 from ...activations import Activation, as_activation
 from ...networks import Layer
 from ...networks.layer import kernel_of
 from .averages import single_input
 from .equal_layers import equal_layers
-from .trust import check_resolved
+from .trust import check_layers
 
 _State = tuple[Array, Array, Array]
 
@@ -103,16 +103,5 @@ def single_input_flow(
     parameters = (as_number(C_b, "C_b", low=0.0), as_number(C_W, "C_W", low=0.0))
     flow = flow_of_one_input(sigma, first, layers, *parameters, as_number(c_b1, "c_b1"), as_number(c_W1, "c_W1"))
     if is_concrete(flow.K):
-        _check_flow(sigma, flow)
+        check_layers(sigma, flow.K, (flow.V, flow.G1), "K1, C_b, C_W")
     return flow
-
-
-def _check_flow(activation: Activation, flow: SingleInputFlow) -> None:
-    kernels = np.asarray(flow.K)
-    if bool((kernels <= 0).any()):
-        raise DomainError("C_b, C_W", "values at which the kernel becomes zero", "a larger C_b or C_W")
-    finite = np.isfinite(kernels) & np.isfinite(np.asarray(flow.V)) & np.isfinite(np.asarray(flow.G1))
-    if not finite.all():
-        layer = int(np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))[0]) + 1
-        raise BlowUpError(f"the kernel or its fluctuations overflow at layer {layer}: choose a smaller C_W or depth")
-    check_resolved(activation, jnp.asarray([kernels.min(), kernels.max()]), "K1, C_b, C_W")

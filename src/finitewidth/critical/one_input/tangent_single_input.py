@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
-from ..._errors import BlowUpError, DomainError
+from ..._errors import DomainError
 from ..._ratio import ratio_or_zero
 from ..._validation import as_count, as_number, is_concrete, per_layer
 from ...activations import Activation, as_activation
@@ -20,7 +20,7 @@ from ...kernels.every_layer import every_layer
 from ...networks import Layer
 from .equal_layers import equal_layers
 from .tangent_averages import Numbers, TangentAverages, tangent_averages
-from .trust import check_continuous, check_resolved
+from .trust import check_continuous, check_layers
 
 
 class Ratios(NamedTuple):
@@ -166,21 +166,8 @@ def tangent_single_input_flow(
     rates = per_layer(lambda_b, "lambda_b", layers), per_layer(lambda_W, "lambda_W", layers)
     flow = tangent_flow_of_one_input(sigma, jnp.asarray(first), equal_layers(layers, bias, weight, *rates))
     if is_concrete(flow.K):
-        _check(sigma, flow)
+        check_layers(sigma, flow.K, jax.tree.leaves(flow), "K1, C_b, C_W")
     return flow
-
-
-def _check(activation: Activation, flow: TangentSingleInputFlow) -> None:
-    finite = np.all([np.isfinite(np.asarray(leaf)) for leaf in jax.tree.leaves(flow)], axis=0)
-    if not finite.all():
-        layer = int(np.flatnonzero(~finite)[0]) + 1
-        raise BlowUpError(
-            f"the tangent kernel or its fluctuations overflow at layer {layer}: choose a smaller C_W or depth"
-        )
-    kernels = np.asarray(flow.K)
-    if bool((kernels <= 0).any()):
-        raise DomainError("C_b, C_W", "values at which the kernel becomes zero", "a larger C_b or C_W")
-    check_resolved(activation, jnp.asarray([kernels.min(), kernels.max()]), "K1, C_b, C_W")
 
 
 @entry()

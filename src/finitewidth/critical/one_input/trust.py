@@ -1,53 +1,43 @@
 """Whether the averages of an activation can be believed, decided before they are used."""
 
-import functools
+from collections.abc import Iterable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
 from ..._arrays import Array
-from ..._errors import DomainError
+from ..._errors import BlowUpError, DomainError
 from ...activations import Activation, ScaleInvariant
 from ...activations.families import ExponentialSum
-from ...gaussian.line import line_average, line_rule
+from ...activations.sampling import sampled
+from ...gaussian.line import line_rule
 from .averages import averages_at
+from .kinks import jumps, slope_diverges
+from .sampled_averages import believable, sampled_averages
 
+_SMALLEST = 1e-150  # kernels below are zero: the square of their inverse overflows
 _AGREEMENT = 1e-6  # between two quadrature rules, beyond which neither is believed
-_TAIL = 11.0  # deviations beyond which the integrand must be negligible: the rules end at 13
-_SPLIT = 0.7  # an edge that no smooth function notices
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _evidence(activation: Activation, K: Array) -> Array:
-    """The worst, over value and slope, of the disagreement between two quadrature rules and the share of the tails."""
-
-    def worst(order: int) -> Array:
-        def square(z: Array) -> Array:
-            return activation.derivative(order)(z) ** 2
-
-        z, weights = line_rule(K, activation.kinks)
-        terms = weights * square(z)
-        total = jnp.sum(terms, axis=-1)
-        other = line_average(square, K, (*activation.kinks, _SPLIT))
-        tail = jnp.sum(jnp.where(jnp.abs(z) > _TAIL * jnp.sqrt(K)[..., None], terms, 0.0), axis=-1)
-        return jnp.maximum(jnp.abs(total - other), tail) / jnp.maximum(total, jnp.finfo(total.dtype).tiny)
-
-    return jnp.maximum(worst(0), worst(1))
 
 
 def resolved(activation: Activation, K: Float[Array, "*K"]) -> Bool[np.ndarray, "*K"]:
-    """Where the averages can be believed: two different quadratures agree and nothing is left in the tails.
+    """Where the averages can be believed: the rule that serves every function agrees with one made for this one.
 
-    They cannot when a kink was not declared, when the activation oscillates or bends on a scale far below one,
-    or when it grows so fast that the Gaussian does not suppress it.
+    It does not when the activation oscillates or bends on a scale far below one, or when it grows so fast that the Gaussian
+    does not suppress it.
     """
     if isinstance(activation, ScaleInvariant):
         return np.ones(K.shape, dtype=bool)
     if isinstance(activation, ExponentialSum):
         return np.asarray(jnp.isfinite(averages_at(activation, K).v))
-    return np.asarray(_evidence(activation, K) < _AGREEMENT)  # false for NaN too
+    kernels = np.asarray(K, dtype=float).reshape(-1)
+    at = sampled_averages(activation, kernels)
+    z, weights = (np.asarray(part) for part in line_rule(jnp.asarray(kernels), activation.kinks))
+    values = sampled(activation.value, z.ravel())[:2].reshape(2, *z.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        g, s = np.sum(weights * values**2, axis=-1)
+        agree = (np.abs(g - at.g) <= _AGREEMENT * at.g) & (np.abs(s - at.s) <= _AGREEMENT * at.s)
+    return (agree & believable(activation, kernels)).reshape(K.shape)
 
 
 def check_resolved(activation: Activation, K: Float[Array, "*K"], argument: str) -> None:
@@ -61,11 +51,34 @@ def check_resolved(activation: Activation, K: Float[Array, "*K"], argument: str)
         )
 
 
-def check_continuous(activation: Activation) -> None:
-    r"""`DomainError` for an activation that jumps: its slope holds a delta function and $\chi_\perp = \infty$."""
-    if activation.has_jump(0):
-        raise DomainError(
-            "activation",
-            f"{activation.name!r}, which jumps: its slope holds a delta function, so chi_perp is infinite",
-            "a continuous activation",
+def check_layers(activation: Activation, K: Float[Array, "L *K"], others: Iterable[Array], argument: str) -> None:
+    """An error that names the layer at which the kernel `K` vanishes or something overflows; then whether the averages can be
+    believed between the smallest and the largest kernel."""
+    kernels = np.asarray(K).reshape(len(K), -1)
+    finite = np.isfinite([np.asarray(part).reshape(kernels.shape) for part in (K, *others)]).all(axis=0)
+    bad = np.flatnonzero(~(finite & (kernels >= _SMALLEST)).all(axis=1))
+    if len(bad):
+        layer, lowest = int(bad[0]) + 1, kernels[bad[0]].min()
+        if lowest < _SMALLEST:
+            got = f"values at which the kernel vanishes: it is {lowest:.3g} at layer {layer}"
+            raise DomainError("C_b, C_W", got, "a larger C_b or C_W, or fewer layers")
+        raise BlowUpError(
+            f"the kernel or what is made from it overflows at layer {layer}: choose a smaller C_W or depth"
         )
+    check_resolved(activation, jnp.asarray([kernels.min(), kernels.max()]), argument)
+
+
+def infinite_slope(activation: Activation) -> str | None:
+    r"""Why $\chi_\perp$ is infinite at every kernel, if it is: a jump, or a slope whose square has no integral."""
+    if jumps(activation):
+        return "jumps"
+    at = slope_diverges(activation)
+    return None if at is None else f"is so steep at z = {at:.6g} that <sigma'^2> has no finite value"
+
+
+def check_continuous(activation: Activation) -> None:
+    r"""`DomainError` for an activation that jumps, or is as steep as $\sqrt z$ somewhere: $\chi_\perp = \infty$."""
+    why = infinite_slope(activation)
+    if why is not None:
+        got = f"{activation.name!r}, which {why}: chi_perp is infinite for every kernel"
+        raise DomainError("activation", got, "a continuous activation whose squared slope can be averaged")

@@ -61,8 +61,9 @@ def _not_searched(table: KernelTable) -> str:
 
 def every_kernel_is_fixed(table: KernelTable, C_b: np.ndarray, C_W: np.ndarray) -> np.ndarray:
     r"""Whether $C_b = 0$ and $C_W = 1/A_2$ with a scale-invariant activation, PDLT (5.67), for each pair."""
-    critical = np.abs(C_W * table.series.A2 - 1) < _CRITICAL
-    return (C_b == 0)[:, None] & critical & table.scale_invariant
+    if not table.scale_invariant:
+        return np.zeros((len(C_b), len(C_W)), dtype=bool)
+    return (C_b == 0)[:, None] & (np.abs(C_W * table.series.A2 - 1) < _CRITICAL)
 
 
 def zero_is_fixed(table: KernelTable, C_b: np.ndarray, C_W: np.ndarray) -> np.ndarray:
@@ -70,9 +71,14 @@ def zero_is_fixed(table: KernelTable, C_b: np.ndarray, C_W: np.ndarray) -> np.nd
     return (C_b == 0)[:, None] & ((C_W == 0) | (table.series.sigma_0 == 0))
 
 
+def chi_at_zero(table: KernelTable, C_W: np.ndarray) -> np.ndarray:
+    r"""Both susceptibilities at a vanishing kernel, $C_W A_2$: infinite where the slope at zero is."""
+    return np.where(C_W == 0, 0.0, np.where(C_W == 0, 1.0, C_W) * table.series.A2)
+
+
 def zero_stability(table: KernelTable, C_W: float) -> Stability:
     r"""From $\chi(0) = C_W\sigma_1^2$, or from the first correction when that is one, PDLT (5.89)-(5.92)."""
-    excess = C_W * table.series.A2 - 1
+    excess = float(chi_at_zero(table, np.array([C_W]))[0]) - 1
     if abs(excess) < _CRITICAL:  # only where sigma(0) = 0: otherwise zero is fixed for C_W = 0 alone
         excess = table.growth().c
     return Stability.STABLE if excess < 0 else Stability.UNSTABLE
@@ -81,7 +87,7 @@ def zero_stability(table: KernelTable, C_W: float) -> Stability:
 def _zero(table: KernelTable, C_b: float, C_W: float) -> list[FixedPoint]:
     if not zero_is_fixed(table, np.array([C_b]), np.array([C_W])).item():
         return []
-    chi = float(C_W * table.series.A2)
+    chi = float(chi_at_zero(table, np.array([C_W]))[0])
     return [FixedPoint(0.0, chi, chi, zero_stability(table, C_W))]
 
 
@@ -95,8 +101,7 @@ def _positive(table: KernelTable, C_W: float, roots: Roots, index: int) -> Fixed
 def stability_of(below: float, above: float) -> Stability:
     r"""From the signs of $K'-K$ on either side of the fixed point; equal signs are half-stable.
 
-    The kernel cannot overshoot: $Kg'/g \ge -\frac12$ because $g' = \frac1{2K^2}\langle\sigma^2(z^2-K)\rangle$, PDLT (5.50), so
-    $\chi_\parallel \ge -\frac12$ at every fixed point.
+    The kernel cannot oscillate away: $\chi_\parallel \ge -\frac12$ at every fixed point (`orbit`).
     """
     if below == above:
         return Stability.FROM_BELOW if below > 0 else Stability.FROM_ABOVE

@@ -11,11 +11,11 @@ from ..._entry import entry
 from ..._errors import DomainError, ShapeError
 from ..._validation import as_floats, as_number
 from ...activations import Activation, as_activation
-from ...networks.layer import kernel_of
 from ..classes.classes import Stability
 from ..one_input.table import KernelTable, kernel_table
 from ..one_input.trust import check_continuous
-from .fixed_points import every_kernel_is_fixed, stability_of, zero_is_fixed, zero_stability
+from .fixed_points import chi_at_zero, every_kernel_is_fixed, stability_of, zero_is_fixed, zero_stability
+from .orbit import reached
 from .phases import CriticalLine, Phase, PhaseDiagram
 from .roots import Roots, find_roots
 
@@ -35,7 +35,7 @@ def phase_diagram(
 
     - `activation`: a name, an `Activation`, or any elementwise JAX callable.
     - `C_b`, `C_W`: the two axes, non-negative.
-    - `K1`: the first-layer kernel; it decides which fixed point is reached when several attract.
+    - `K1`: the first-layer kernel; the map is iterated from it, and may pass over a fixed point before it settles.
     """
     sigma = as_activation(activation)
     check_continuous(sigma)
@@ -43,7 +43,7 @@ def phase_diagram(
     start = as_number(K1, "K1", low=np.finfo(float).tiny)
     table = kernel_table(sigma)
     points, stable, chi = _all_fixed_points(table, bias, weight)
-    K_star, chi_parallel, chi_perp = _reached(table, bias, weight, start, points, chi)
+    K_star, chi_parallel, chi_perp = _reached(table, bias, weight, start, points, stable, chi)
     phase = _phases(table, bias, weight, K_star, chi_parallel, chi_perp)
     return PhaseDiagram(
         sigma.name, bias, weight, phase, K_star, chi_parallel, chi_perp, points, stable, *_critical_lines(table)
@@ -72,12 +72,11 @@ def _all_fixed_points(
     K, below, above = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
     K[place], below[place], above[place] = roots.K[order], roots.below[order], roots.above[order]
     positive = K > 0
-    zero = np.where(np.isnan(K), np.nan, table.series.A2)
-    parallel, perp = zero.copy(), zero.copy()
+    parallel = np.where(np.isnan(K), np.nan, chi_at_zero(table, C_W)[:, None])
+    perp = parallel.copy()
     if positive.any():
-        at = table.averages(K[positive])
-        parallel[positive], perp[positive] = at.dg, at.s
-    parallel, perp = parallel * C_W[:, None], perp * C_W[:, None]
+        at, weights = table.averages(K[positive]), np.broadcast_to(C_W[:, None], K.shape)[positive]
+        parallel[positive], perp[positive] = weights * at.dg, weights * at.s
     stable = np.vectorize(lambda *x: stability_of(*x) is Stability.STABLE, otypes=[bool])(below, above)
     return K, stable & ~np.isnan(K), (parallel, perp)
 
@@ -98,19 +97,18 @@ def _reached(
     C_W: np.ndarray,
     K1: float,
     points: np.ndarray,
+    stable: np.ndarray,
     chi: tuple[np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The next fixed point in the direction in which the kernel moves from `K1`."""
-    drift = kernel_of(C_b[:, None], C_W, float(table.averages(np.array([K1])).g[0])) - K1
-    ahead = np.where(drift[..., None] > 0, points >= K1, points <= K1) & ~np.isnan(points)
-    distance = np.where(ahead, np.abs(points - K1), np.inf)
-    K_star = np.full(drift.shape, np.inf if table.reaches_top else np.nan)
-    parallel, perp = np.full(drift.shape, np.nan), np.full(drift.shape, np.nan)
-    if points.shape[-1]:
-        nearest = distance.argmin(axis=-1)[..., None]
-        found = ahead.any(axis=-1)
-        for target, source in ((K_star, points), (parallel, chi[0]), (perp, chi[1])):
-            target[found] = np.take_along_axis(source, nearest, axis=-1)[..., 0][found]
+    """The fixed point that the kernel reaches from `K1`, and both susceptibilities there."""
+    shape, roots = points.shape[:2], points.shape[2]
+    pairs = np.repeat(C_b, len(C_W)), np.tile(C_W, len(C_b))
+    which, end = reached(table, *pairs, K1, points.reshape(-1, roots), stable.reshape(-1, roots))
+    K_star = end.reshape(shape)
+    parallel, perp = (np.full(shape, np.nan) for _ in range(2))
+    b, w = np.nonzero(which.reshape(shape) >= 0)
+    for target, source in ((parallel, chi[0]), (perp, chi[1])):
+        target[b, w] = source[b, w, which.reshape(shape)[b, w]]
     neutral = every_kernel_is_fixed(table, C_b, C_W)
     K_star[neutral], parallel[neutral], perp[neutral] = K1, 1.0, 1.0
     return K_star, parallel, perp
@@ -125,7 +123,9 @@ def _phases(
     chi_perp: np.ndarray,
 ) -> np.ndarray:
     critical = (np.abs(chi_parallel - 1) < _CRITICAL) & (np.abs(chi_perp - 1) < _CRITICAL)
-    linear_growth = (C_b > 0)[:, None] & (np.abs(C_W * table.series.A2 - 1) < _CRITICAL) & table.scale_invariant
+    linear_growth = np.zeros(K_star.shape, dtype=bool)
+    if table.scale_invariant:
+        linear_growth = (C_b > 0)[:, None] & (np.abs(C_W * table.series.A2 - 1) < _CRITICAL)
     cases = [
         (np.isnan(K_star), Phase.UNRESOLVED),
         (linear_growth, Phase.SEMI_CRITICAL),
@@ -141,7 +141,7 @@ def _critical_lines(table: KernelTable) -> tuple[CriticalLine, CriticalLine]:
     r"""$(C_W, C_b) = (1/\langle\sigma'^2\rangle,\;K - g/\langle\sigma'^2\rangle)$ and $(1/g',\;K - g/g')$, by $K$."""
 
     def line(slope: np.ndarray) -> CriticalLine:
-        rising = slope > 0
+        rising = table.is_felt(slope)
         K, g, slope = table.K[rising], table.at.g[rising], slope[rising]
         return CriticalLine(K, 1 / slope, K - g / slope)
 

@@ -11,7 +11,7 @@ class Phase(StrEnum):
     r"""The fate of inputs in a deep network.
 
     `ORDERED`, `CHAOTIC`: the kernel settles, and two inputs become the same ($\chi_\perp < 1$) or unrelated
-    ($\chi_\perp > 1$). `CRITICAL`: both susceptibilities are one. `VANISHING`: the kernel falls to zero exponentially.
+    ($\chi_\perp > 1$). `CRITICAL`: both susceptibilities are one. `VANISHING`: the kernel falls to zero exponentially or faster.
     `EXPLODING`: no fixed point holds the kernel below $10^6$. `SEMI_CRITICAL`: scale-invariant, $\chi = 1$,
     $C_b > 0$: it grows linearly. `UNRESOLVED`: the kernel goes where averages of this activation cannot
     be computed.

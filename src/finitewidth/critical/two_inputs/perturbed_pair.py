@@ -20,7 +20,8 @@ from ...activations import Activation, as_activation
 from ...networks import Layer
 from ..one_input.averages import single_input
 from ..one_input.equal_layers import equal_layers
-from ..one_input.trust import check_continuous
+from ..one_input.kinks import has_corner
+from ..one_input.trust import check_continuous, check_layers
 
 
 class PerturbedPair(eqx.Module):
@@ -104,7 +105,7 @@ def perturbed_pair_flow(
     """
     sigma = as_activation(activation)
     check_continuous(sigma)
-    if sigma.has_jump(1):
+    if has_corner(sigma):
         got = f"{sigma.name!r}, which has a corner: its kernel is not analytic in the angle of two inputs"
         raise DomainError("activation", got, "an activation with continuous slope, or `angle_flow`")
     first = PerturbedPair(
@@ -114,4 +115,6 @@ def perturbed_pair_flow(
         jnp.zeros(()),
     )
     hyperparameters = as_number(C_b, "C_b", low=0.0), as_number(C_W, "C_W", low=0.0)
-    return _flow(sigma, first, equal_layers(as_count(depth, "depth"), *hyperparameters))
+    flow = _flow(sigma, first, equal_layers(as_count(depth, "depth"), *hyperparameters))
+    check_layers(sigma, flow.K_00, jax.tree.leaves(flow), "K_00, C_b, C_W")
+    return flow

@@ -1,0 +1,44 @@
+"""Values and derivatives of an elementwise function at many points, through one compiled program for each function."""
+
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from .._arrays import Array
+from .._entry import entry
+from ..gaussian.function import Function
+
+ORDERS = 6  # the function and five derivatives: kinks, series at zero and averages ask for no more
+_BATCH = 4096  # points at once: one shape, whatever is asked
+
+
+@functools.lru_cache(maxsize=128)
+def _program(value: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return jax.jit(lambda z: jnp.stack([Function(value).derivative(order)(z) for order in range(ORDERS)]))
+
+
+@entry()
+def sampled(value: Callable[[Array], Array], z: Float[np.ndarray, " n"]) -> Float[np.ndarray, "orders n"]:
+    """The function and its first five derivatives at each point; kinks are not looked at."""
+    batches = max(1, -(-len(z) // _BATCH))
+    padded = np.pad(z, (0, batches * _BATCH - len(z))).reshape(batches, _BATCH)
+    program = _program(value)
+    with jax.ensure_compile_time_eval():
+        return np.concatenate([np.asarray(program(batch)) for batch in padded], axis=1)[:, : len(z)]
+
+
+_RADII = 2.0 ** np.arange(-1, 14)
+_PROBES = np.linspace(-1.0, 1.0, 65)
+
+
+@functools.lru_cache(maxsize=128)
+def size(value: Callable[[Array], Array]) -> float:
+    """The largest value near zero, on the smallest of several intervals on which the function is not zero; 1 for the zero
+    function. What is negligible is negligible relative to it."""
+    values = np.abs(sampled(value, np.outer(_RADII, _PROBES).ravel())[0]).reshape(len(_RADII), -1).max(axis=1)
+    visible = values[(values > 0) & np.isfinite(values)]
+    return float(visible[0]) if len(visible) else 1.0
