@@ -271,6 +271,7 @@ def test_sde_of_one_token_at_a_whole_layer(run, tmp_path):
     assert picture.stat().st_size > 1000
 
 
+@pytest.mark.measured
 def test_report_on_a_transformer(run):
     """A small one, as JSON."""
     small = ("--tokens", "2", "--width", "16", "--depth", "4", "--networks", "16")
@@ -278,6 +279,14 @@ def test_report_on_a_transformer(run):
     assert code == 0
     config = json.loads(out)["config"]
     assert (config["tokens"], config["mask"]) == (2, "causal")
+
+
+def test_a_wrong_number_of_heads_is_refused_at_once(run, monkeypatch):
+    """Before anything is computed."""
+    monkeypatch.setattr(import_module("finitewidth.reports.transformer_report"), "covariance_sde", None)
+    code, out, err = run("report", "--transformer", "--heads", "7")
+    assert (code, out) == (2, "")
+    assert "heads" in err
 
 
 def test_a_transformer_without_a_mask(run, monkeypatch):
@@ -307,7 +316,6 @@ def test_a_transformer_without_a_mask(run, monkeypatch):
             "`--output`: got 'x.foo'; expected a name that ends in .png, .svg, .pdf",
         ),
         (("report", "--transformer", "--mask", "casual"), "did you mean 'causal'?"),
-        (("report", "--transformer", "--heads", "7"), "heads"),
     ],
 )
 def test_bad_tokens(run, argv, message):

@@ -37,6 +37,10 @@ class AblatedAttention(Block):
         self.identity, self.centred = bool(identity), bool(centred)
         self.shaped_temperature = bool(shaped_temperature)
 
+    def check_width(self, width: int) -> None:
+        """That of its attention."""
+        self.attention.check_width(width)
+
     def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:
         """Attention, or what is left of it."""
         return (self.attention.sublayer(width, tokens, self.identity, self.centred, self.shaped_temperature),)

@@ -87,6 +87,10 @@ class ShapedAttention(ResidualBlock):
         """One residual layer with an attention branch."""
         return (self.sublayer(width, tokens),)
 
+    def check_width(self, width: int) -> None:
+        """Heads share the columns evenly."""
+        columns_per_head(self.heads, width)
+
     def sublayer(
         self, width: int, tokens: int, identity: bool = True, centred: bool = True, shaped_temperature: bool = True
     ) -> Residual:

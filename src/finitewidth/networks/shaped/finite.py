@@ -23,6 +23,9 @@ class Block(eqx.Module):
         """The blocks of which this one is a stack."""
         return (self,)
 
+    def check_width(self, width: int) -> None:
+        """Refuse a width at which no network of this block exists."""
+
     @property
     def time_exponent(self) -> float:
         r"""Depth time is $t = \ell\,n^{-q}$ with this $q$: one, unless shaping is so weak ($p < 1/2$) that $q = 2p$."""
@@ -45,6 +48,8 @@ class BlockNetwork(Network):
             raise ArgumentError("block", type(block).__name__, "a block such as ShapedMLP or ShapedAttention")
         self.block = block
         self.width, self.depth = as_count(width, "width"), as_count(depth, "depth")
+        for part in block.parts:
+            part.check_width(self.width)
 
     @property
     def depth_over_width(self) -> float:

@@ -47,6 +47,10 @@ class LayerNormTransformer(Block):
         if self.hidden_ratio == 0:
             raise DomainError("hidden_ratio", hidden_ratio, "a positive number n_h/n")
 
+    def check_width(self, width: int) -> None:
+        """That of its attention."""
+        self.attention.check_width(width)
+
     def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:
         """Plain attention and a plain ReLU layer."""
         plain = self.attention.sublayer(width, tokens, identity=False, centred=False, shaped_temperature=False)
