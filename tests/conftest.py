@@ -42,6 +42,12 @@ def pytest_addoption(parser):
     parser.addoption("--measured", action="store_true", help="run the measured tier, and only it")
 
 
+def pytest_configure(config):
+    """The fast tier does without the emitters that make faster code in a longer time; XLA reads this at its first use."""
+    if not config.getoption("--measured"):
+        os.environ["XLA_FLAGS"] = f"--xla_cpu_use_fusion_emitters=false {os.environ.get('XLA_FLAGS', '')}".strip()
+
+
 def pytest_collection_modifyitems(config, items):
     measured = config.getoption("--measured")
     chosen = [item for item in items if (item.get_closest_marker("measured") is not None) == measured]

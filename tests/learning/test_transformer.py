@@ -128,6 +128,7 @@ def test_temperatures_are_in_queries_and_keys(net, variance):
         assert abs(np.mean(np.square(matrix)) / variance - 1) < 4 * np.sqrt(2 / matrix.size)
 
 
+@pytest.mark.measured
 def test_gradients_by_depth():
     """Gradients of a shaped model are alike in all layers; those of Post-LN are not."""
     tokens = TEXT.batch(jax.random.key(3), 4, 13)
