@@ -50,11 +50,22 @@ def with_correlations(first, second, third):
     return rho * np.outer(sizes, sizes)
 
 
-def test_a_collapse_is_a_mean_correlation_above_nine_tenths():
-    """Of all pairs, whatever the sizes of the tokens."""
-    assert fates(with_correlations(0.95, 0.9, 0.85 + EPSILON)).collapse == 1
-    assert fates(with_correlations(0.95, 0.9, 0.85 - EPSILON)).collapse == 0
+def test_a_collapse_is_the_loss_of_seven_eighths_of_all_differences():
+    """In the mean of all pairs, whatever the sizes of the tokens."""
+    start = with_correlations(0.3, 0.2, 0.1)  # of mean 0.2: collapsed beyond a mean of 0.9
+    for end, share in (
+        (with_correlations(0.95, 0.9, 0.85 + EPSILON), 1),
+        (with_correlations(0.95, 0.9, 0.85 - EPSILON), 0),
+    ):
+        assert token_fates(from_to(start, [end])).collapse == share
     assert token_fates(from_to(tokens(0.2), [tokens(-0.95)])).collapse == 0
+
+
+def test_tokens_that_start_alike_have_not_collapsed():
+    """Only what is lost on the way counts: tokens at a correlation of 0.95 that stay there, or part, are as they were."""
+    for end, share in ((0.95, 0), (0.9, 0), (0.9935, 0), (0.994, 1)):
+        assert token_fates(from_to(tokens(0.95), [tokens(end)])).collapse == share
+    assert token_fates(from_to(tokens(1.0), [tokens(1.0)])).collapse == 0
 
 
 def test_one_token_cannot_collapse():

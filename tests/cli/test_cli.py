@@ -8,6 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+import finitewidth as fw
 from finitewidth import cli
 from finitewidth.activations import ACTIVATIONS
 from finitewidth.critical import criticality
@@ -258,6 +259,45 @@ def test_sde(run, tmp_path):
     assert code == 0
     assert json.loads(out)["second"]["depth"] == 4
     assert picture.stat().st_size > 1000
+
+
+def test_every_part_of_a_transformer_can_be_asked_for(run, monkeypatch, tmp_path):
+    """By both commands: what the library is given."""
+    np.save(tmp_path / "embeddings.npy", embeddings := np.array([[1.0, 2.0, 2.0], [3.0, 0.0, 1.0]]))
+    asked = []
+
+    def covariance_sde(block, V0, *_):
+        asked.append((block, V0))
+        raise fw.DomainError("block", "what was asked for", "no more")
+
+    def transformer_report(net, V0, **_):
+        return covariance_sde(net.block, V0)
+
+    monkeypatch.setattr(import_module("finitewidth.proportional"), "covariance_sde", covariance_sde)
+    monkeypatch.setattr(import_module("finitewidth.reports"), "transformer_report", transformer_report)
+    options = [
+        "--gamma",
+        "0.3",
+        "--gamma-feedforward",
+        "0.4",
+        "--mask",
+        "window:2",
+        "--projection",
+        "--hidden-ratio",
+        "3",
+        "--c-plus",
+        "0.5",
+        "--c-minus",
+        "-0.5",
+    ]
+    for command in (("sde", "--depth-to-width", "1"), ("report", "--transformer")):
+        run(*command, *options, "--inputs", tmp_path / "embeddings.npy")
+        block, V0 = asked.pop()
+        attention, feedforward = block.parts
+        assert (attention.gamma, attention.mask, attention.output_projection) == (0.3, "window:2", True)
+        assert (feedforward.gamma, feedforward.hidden_ratio) == (0.4, 3.0)
+        assert feedforward.activation == fw.shaped.shaped_relu(0.5, -0.5)
+        np.testing.assert_allclose(V0, embeddings @ embeddings.T / 3)
 
 
 def test_sde_of_one_token_at_a_whole_layer(run, tmp_path):

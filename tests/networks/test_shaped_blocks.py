@@ -36,6 +36,7 @@ def blocks(m):
         "softplus": ShapedMLP(shaped_smooth("softplus", a=0.7)),
         "tanh": ShapedMLP(shaped_smooth("tanh")),
         "resnet": ShapedResNet(0.6, hidden_ratio=4),
+        "smooth resnet": ShapedResNet(0.6, hidden_ratio=2, activation=shaped_smooth("softplus", a=0.7)),
         "attention": ShapedAttention(0.6, tau0=0.8),
         "projection": ShapedAttention(0.6, heads=4, output_projection=True),
         "causal": ShapedAttention(0.6, tau0=0.8, heads=3, mask="causal"),
@@ -256,6 +257,32 @@ def test_double_precision_in_any_mode(block):
         np.testing.assert_allclose(value, reference, rtol=1e-13, atol=1e-15)
 
 
+def test_windows():
+    """Each token sees itself and the few before it; a window that is long enough is causal."""
+    seen = ShapedAttention(0.5, mask="window:2").sees(4)
+    np.testing.assert_array_equal(seen, [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]])
+    causal = ShapedAttention(0.5, mask="causal").sees(4)
+    np.testing.assert_array_equal(ShapedAttention(0.5, mask="window:4").sees(4), causal)
+    V = covariance(4)
+    by_hand = ShapedAttention(0.5, mask=seen)
+    np.testing.assert_array_equal(ShapedAttention(0.5, mask="window:2").drift(V), by_hand.drift(V))
+
+
+@pytest.mark.parametrize("activation", ["tanh", "gelu"])
+def test_feedforward_layers_of_any_activation(activation):
+    """The drift is n times the change of the mean covariance over one layer of a wide network, lecture 17 with a shortcut."""
+    gamma, n, V = 0.6, 10**6, covariance(2)
+    block = ShapedResNet(gamma, activation=shaped_smooth(activation, a=0.8))
+    phi = block.activation.at_width(n)
+    kernel = [
+        [float(fw.gaussian_expectation([phi] * 2, V[np.ix_(p, p)])) for p in ([a, a], [a, b])]
+        for a, b in ((0, 1), (1, 0))
+    ]
+    (own, cross), (other, _) = kernel
+    mean = block.activation.normalisation(n) * np.array([[own, cross], [cross, other]])
+    np.testing.assert_allclose(block.drift(V), gamma**2 * n * (mean - V), rtol=1e-3, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
@@ -276,6 +303,11 @@ def test_double_precision_in_any_mode(block):
         (lambda: ShapedAttention(0.5).diffusion(np.ones((2, 3))), "V"),
         (lambda: ShapedResNet(0.5, hidden_ratio=0), "hidden_ratio"),
         (lambda: ShapedMLP("relu"), "activation"),
+        (lambda: ShapedResNet(0.5, activation="gelu"), "activation"),
+        (lambda: ShapedResNet(0.5, activation=shaped_smooth("gelu", exponent=1.0)), "activation"),
+        (lambda: ShapedResNet(0.5, 0.1, activation=shaped_smooth("gelu")), "c_plus, c_minus"),
+        (lambda: ShapedAttention(0.5, mask="window:0"), "mask"),
+        (lambda: ShapedAttention(0.5, mask="window:x"), "mask"),
         (lambda: ShapedTransformer(), "blocks"),
         (lambda: ShapedTransformer(ShapedResNet(0.5), ShapedMLP(shaped_relu(exponent=0.25))), "blocks"),
     ],

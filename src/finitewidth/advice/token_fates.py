@@ -12,7 +12,8 @@ from ..networks.shaped import ShapedBlock
 from ..proportional import covariance_sde
 from ..results import CovarianceLaw, PathStatus
 
-GROWN, ALIKE = 2.0, 0.9
+GROWN = 2.0
+LEFT = 1 / 8  # of the differences between tokens: for a correlation of 0.2 at the start, 0.9 at the end
 GAMMAS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _ACCEPTED = 0.05  # share of networks that may go wrong
@@ -29,7 +30,7 @@ class Fates:
     vanishing: float
     """It has more than halved."""
     collapse: float
-    """The tokens have become one: their mean correlation exceeds 0.9."""
+    """The tokens have become one: of the mean of one minus their correlations less than an eighth is left."""
 
     @property
     def worst(self) -> float:
@@ -41,17 +42,21 @@ def token_fates(law: CovarianceLaw) -> Fates:
     """How many of a law's networks explode, vanish or collapse."""
     growth = _mean_square(law.final) / _mean_square(law.V[:, 0])
     stopped = law.status == PathStatus.STOPPED
-    a, b = np.triu_indices(law.V.shape[-1], 1)
-    alike = law.correlation()[:, -1, a, b].mean(axis=1) > ALIKE if len(a) else np.zeros(law.paths, dtype=bool)
+    start, end = (_differences(law.correlation()[:, depth]) for depth in (0, -1))
     return Fates(
         explosion=float(np.mean(stopped | (growth > GROWN))),
         vanishing=float(np.mean(growth < 1 / GROWN)),
-        collapse=float(np.mean(alike)),
+        collapse=float(np.mean(end < LEFT * start)),  # never true of tokens that were one from the start
     )
 
 
 def _mean_square(V: Float[np.ndarray, "paths m m"]) -> Float[np.ndarray, " paths"]:
     return np.trace(V, axis1=1, axis2=2) / V.shape[-1]
+
+
+def _differences(correlation: Float[np.ndarray, "paths m m"]) -> Float[np.ndarray, " paths"]:
+    a, b = np.triu_indices(correlation.shape[-1], 1)
+    return 1 - correlation[:, a, b].mean(axis=1) if len(a) else np.zeros(len(correlation))
 
 
 @dataclass(frozen=True)

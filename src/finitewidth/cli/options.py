@@ -37,31 +37,6 @@ def add_inputs(command: argparse.ArgumentParser, otherwise: str) -> None:
     )
 
 
-def add_tokens(command: argparse._ActionsContainer, tokens: int) -> None:
-    """`--tokens` and `--correlation`."""
-    command.add_argument("--tokens", type=int, default=tokens, metavar="m", help=f"default: {tokens}")
-    command.add_argument("--correlation", type=float, default=0.2, metavar="R", help="of the inputs; default: 0.2")
-
-
-UNMASKED = "none"
-
-
-def add_shaping(command: argparse._ActionsContainer, gamma: float, mask: str = UNMASKED) -> None:
-    """`--gamma`, `--tau0`, `--heads` and `--mask`."""
-    command.add_argument(
-        "--gamma", type=float, default=gamma, metavar="G", help=f"weight of branches; default: {gamma:g}"
-    )
-    command.add_argument("--tau0", type=float, default=1.0, metavar="T", help="temperature of attention; default: 1")
-    command.add_argument("--heads", type=int, default=1, metavar="H", help="of attention; default: 1")
-    command.add_argument(
-        "--mask",
-        type=lambda name: None if name == UNMASKED else name,
-        default=mask,
-        metavar="NAME",
-        help=f"causal, or {UNMASKED}: every token sees all; default: {mask}",
-    )
-
-
 def widths(text: str) -> tuple[int, ...]:
     """`3,64,64,1` as numbers."""
     try:

@@ -3,7 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from .options import add_hyperparameters, add_inputs, add_shaping, add_tokens, network, parser, read_inputs
+from .blocks import add_shaping, add_tokens, token_covariance, transformer
+from .options import add_hyperparameters, add_inputs, network, parser, read_inputs
 from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     group = command.add_argument_group("a shaped Transformer instead of an MLP")
     group.add_argument("--transformer", action="store_true", help="report on a Transformer; --depth counts blocks")
     add_tokens(group, tokens=8)
-    add_shaping(group, gamma=0.2, mask="causal")
+    add_shaping(group, gamma=0.2, hidden_ratio=4.0, mask="causal")
     command.set_defaults(run=run)
 
 
@@ -75,10 +76,7 @@ def _mlp(args: argparse.Namespace) -> "Report":
 
 
 def _transformer(args: argparse.Namespace) -> "TransformerReport":
-    from ..networks.shaped import ShapedAttention, ShapedResNet, ShapedTransformer, equal_tokens
     from ..reports import transformer_report
 
-    attention = ShapedAttention(args.gamma, args.tau0, args.heads, args.mask)
-    block = ShapedTransformer(attention, ShapedResNet(args.gamma, hidden_ratio=4.0))
-    V0 = equal_tokens(args.tokens, args.correlation)
-    return transformer_report(block.at(args.width, args.depth), V0, networks=args.networks, seed=args.seed)
+    net = transformer(args).at(args.width, args.depth)
+    return transformer_report(net, token_covariance(args), networks=args.networks, seed=args.seed)

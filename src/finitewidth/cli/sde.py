@@ -4,7 +4,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from .options import add_shaping, add_tokens, parser
+from .blocks import add_shaping, add_tokens, attention, feedforward, token_covariance, transformer
+from .options import add_inputs, parser
 from .outputs import PICTURES, STANDARD_OUTPUT, add_json, check_picture, check_writable, write
 
 if TYPE_CHECKING:
@@ -39,13 +40,8 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     )
     command.add_argument("--depth-to-width", type=float, required=True, metavar="T", help="depth over width at the end")
     add_tokens(command, tokens=2)
-    add_shaping(command, gamma=0.35)
-    command.add_argument(
-        "--c-plus", type=float, default=0.0, metavar="C", help="slope of shaped ReLU, right; default: 0"
-    )
-    command.add_argument(
-        "--c-minus", type=float, default=-1.0, metavar="C", help="slope of shaped ReLU, left; default: -1"
-    )
+    add_inputs(command, "--tokens equally correlated ones")
+    add_shaping(command, gamma=0.35, hidden_ratio=1.0)
     command.add_argument("--paths", type=int, default=4096, metavar="M", help="default: 4096")
     command.add_argument("--steps", type=int, metavar="K", help="steps in depth; default: small enough")
     command.add_argument("--width", type=int, metavar="n", help="also draw as many networks of this width")
@@ -62,12 +58,11 @@ def run(args: argparse.Namespace) -> None:
     check_picture(args.output)
     check_writable(json=args.json)
     from ..ensembles import simulate
-    from ..networks.shaped import equal_tokens
     from ..proportional import covariance_sde
     from ..reports.comparison.law import law_data
     from ..reports.comparison.laws import compare_laws
 
-    block, V0 = _block(args), equal_tokens(args.tokens, args.correlation)
+    block, V0 = _block(args), token_covariance(args)
     depth, depth_to_width = _depth(args)
     limit = covariance_sde(block, V0, depth_to_width, args.paths, args.seed, args.steps)
     networks = None
@@ -125,14 +120,10 @@ def _draw(limit: "CovarianceLaw", networks: "CovarianceLaw | None", path: str) -
 
 def _block(args: argparse.Namespace) -> "ShapedBlock":
     from .._errors import UnknownNameError
-    from ..networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, shaped_relu
+    from ..networks.shaped import ShapedMLP, shaped_relu
 
     if args.block not in _BLOCKS:
         raise UnknownNameError("--block", args.block, _BLOCKS)
     if args.block == "mlp":
         return ShapedMLP(shaped_relu(args.c_plus, args.c_minus))
-    residual = ShapedResNet(args.gamma, args.c_plus, args.c_minus)
-    if args.block == "resnet":
-        return residual
-    attention = ShapedAttention(args.gamma, args.tau0, args.heads, args.mask)
-    return attention if args.block == "attention" else ShapedTransformer(attention, residual)
+    return {"resnet": feedforward, "attention": attention, "transformer": transformer}[args.block](args)

@@ -32,8 +32,9 @@ class ShapedAttention(ResidualBlock):
 
     - `gamma`: weight of the branch; `tau0`: temperature.
     - `heads`: $H$ heads, each with its own queries and keys and $n/H$ of the values, concatenated.
-    - `mask`: `None` (every token sees all), `"causal"`, or boolean, shape (m, m), row $\alpha$ being what token $\alpha$
-      sees. The softmax and the $\tfrac1m$ subtracted from it extend over the visible tokens.
+    - `mask`: `None` (every token sees all), `"causal"`, `"window:4"` (each token sees itself and the three before, or as many as
+      the number says), or boolean, shape (m, m), row $\alpha$ being what token $\alpha$ sees. The softmax and the $\tfrac1m$
+      subtracted from it extend over the visible tokens.
     - `key_width`: $n_k$ of each head; by default $n/H$. The limit does not depend on it.
     - `output_projection`: a last Gaussian matrix $W^O/\sqrt n$, with which $\Sigma_{\rm lin}$ is multiplied by $2\gamma^2$.
     - `exponent`: $p$ in $\tau = \tau_0n^p\sqrt{n_k}$. For $p > 1/2$ only the values fluctuate; for $p < 1/2$ depth time is
@@ -74,6 +75,8 @@ class ShapedAttention(ResidualBlock):
             return np.ones((tokens, tokens), dtype=bool)
         if self.mask == "causal":
             return np.tri(tokens, dtype=bool)
+        if isinstance(self.mask, str):
+            return np.tri(tokens, dtype=bool) & ~np.tri(tokens, k=-_window(self.mask), dtype=bool)
         if len(self.mask) != tokens:
             raise ShapeError("mask", f"a mask of {len(self.mask)} tokens", f"one of {tokens}, as there are in V")
         return np.asarray(self.mask)
@@ -175,20 +178,26 @@ class ShapedAttention(ResidualBlock):
         return C + (self._mean_strength - self._noise_strength) / 2 * growth * jnp.eye(len(V), dtype=V.dtype)
 
 
+def _window(mask: str) -> int:
+    """How many tokens the window of a mask named `window:4` shows, 4; zero if it is no window."""
+    name, _, size = mask.partition(":")
+    return int(size) if name == "window" and size.isdecimal() else 0
+
+
 def _as_mask(mask: Any) -> Mask:
     """A mask in a form that can be compared and hashed."""
     if mask is None:
         return None
     if isinstance(mask, str):
-        if mask != "causal":
-            raise UnknownNameError("mask", mask, ["causal"])
+        if mask != "causal" and _window(mask) < 1:
+            raise UnknownNameError("mask", mask, ["causal", "window:4"])
         return mask
     try:
         array = np.asarray(mask)
     except ValueError:
         raise ShapeError("mask", f"a ragged {type(mask).__name__}", "a boolean array (m, m)") from None
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
-        raise ShapeError("mask", f"shape {array.shape}", "`None`, 'causal' or a boolean array (m, m)")
+        raise ShapeError("mask", f"shape {array.shape}", "`None`, 'causal', 'window:4' or a boolean array (m, m)")
     if array.dtype != bool:
         raise DomainError("mask", f"{array.dtype} entries", "booleans: True where a token sees another")
     blind = np.flatnonzero(~array.any(axis=1))
