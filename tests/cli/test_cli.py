@@ -275,21 +275,8 @@ def test_every_part_of_a_transformer_can_be_asked_for(run, monkeypatch, tmp_path
 
     monkeypatch.setattr(import_module("finitewidth.proportional"), "covariance_sde", covariance_sde)
     monkeypatch.setattr(import_module("finitewidth.reports"), "transformer_report", transformer_report)
-    options = [
-        "--gamma",
-        "0.3",
-        "--gamma-feedforward",
-        "0.4",
-        "--mask",
-        "window:2",
-        "--projection",
-        "--hidden-ratio",
-        "3",
-        "--c-plus",
-        "0.5",
-        "--c-minus",
-        "-0.5",
-    ]
+    shaping = ("--gamma", "0.3", "--gamma-feedforward", "0.4", "--mask", "window:2", "--projection")
+    options = (*shaping, "--hidden-ratio", "3", "--c-plus", "0.5", "--c-minus", "-0.5")
     for command in (("sde", "--depth-to-width", "1"), ("report", "--transformer")):
         run(*command, *options, "--inputs", tmp_path / "embeddings.npy")
         block, V0 = asked.pop()
