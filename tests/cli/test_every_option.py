@@ -53,22 +53,31 @@ def report_on_given_inputs():
 
 TRANSFORMER = (
     "report --transformer --tokens 2 --width 12 --depth 3 --heads 3 --gamma 0.3 --tau0 1.5 --mask none "
-    "--correlation 0.4 --networks 16 --seed 3"
+    "--correlation 0.4 --networks 16 --seed 3 --gamma-feedforward 0.4 --projection --hidden-ratio 3 --c-plus 0.5 --c-minus -0.5"
 )
 
 
 def report_on_a_transformer():
-    block = fw.ShapedTransformer(fw.ShapedAttention(0.3, 1.5, heads=3), fw.ShapedResNet(0.3, hidden_ratio=4.0))
+    attention = fw.ShapedAttention(0.3, 1.5, heads=3, output_projection=True)
+    block = fw.ShapedTransformer(attention, fw.ShapedResNet(0.4, 0.5, -0.5, hidden_ratio=3.0))
     found = fw.transformer_report(block.at(width=12, depth=3), 0.6 * np.eye(2) + 0.4, networks=16, seed=3)
     return {"out.json": found.data, "out.html": f"{found.to_html()}\n", "text": str(found)}
 
 
 def the_limit():
-    block = fw.ShapedAttention(0.2, tau0=1.5, heads=2, mask="causal")
-    law = fw.covariance_sde(block, 0.6 * np.eye(3) + 0.4, 0.3, paths=16, seed=3, steps=4)
+    block = fw.ShapedAttention(0.2, tau0=1.5, heads=2, mask="causal", output_projection=True)
+    return limit_as_json(fw.covariance_sde(block, 0.6 * np.eye(3) + 0.4, 0.3, paths=16, seed=3, steps=4))
+
+
+def limit_as_json(law):
     both = fw.compare(law, law).to_dict()
     rows = [{"entry": row["entry"], "quantiles": row["first"]} for row in both["rows"]]
     return {"text": {"law": both["first"], "levels": both["levels"], "rows": rows}}
+
+
+def the_limit_of_given_tokens():
+    V0 = INPUTS @ np.transpose(INPUTS) / np.shape(INPUTS)[1]
+    return limit_as_json(fw.covariance_sde(fw.ShapedResNet(0.4, hidden_ratio=3.0), V0, 0.3, paths=16, steps=4))
 
 
 def the_limit_over_networks():
@@ -168,7 +177,7 @@ ROWS = [
     Row(f"{MLP} --inputs INPUTS --C-b 0.05 --C-W 1.5 --json", report_on_given_inputs, json.loads),
     Row(f"{TRANSFORMER} --json out.json --html out.html", report_on_a_transformer),
     Row(
-        "sde --block attention --tokens 3 --heads 2 --mask causal --gamma 0.2 --tau0 1.5 --correlation 0.4 "
+        "sde --block attention --tokens 3 --heads 2 --mask causal --gamma 0.2 --tau0 1.5 --correlation 0.4 --projection "
         "--depth-to-width 0.3 --paths 16 --steps 4 --seed 3 --json",
         the_limit,
         json.loads,
@@ -177,6 +186,11 @@ ROWS = [
         "sde --block mlp --c-plus 0.5 --c-minus -0.5 --depth-to-width 0.3 --paths 16 --steps 4 --seed 3 --width 10 "
         "--json out.json --output out.png",
         the_limit_over_networks,
+    ),
+    Row(
+        "sde --block resnet --gamma-feedforward 0.4 --hidden-ratio 3 --inputs INPUTS --depth-to-width 0.3 --paths 16 --steps 4 --json",
+        the_limit_of_given_tokens,
+        json.loads,
     ),
     Row(
         "simulate --activation relu --widths 4,8,8,1 --networks 30 --seed 5 --method dense --checkpoint out.npz "
@@ -237,6 +251,7 @@ def run(tmp_path, monkeypatch, capsys):
     return command
 
 
+@pytest.mark.filterwarnings("ignore:Standard errors")  # thirty networks are few
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.library.__name__)
 def test_a_command_writes_what_the_library_returns(run, row):
     found, expected = run(row.line), row.library()

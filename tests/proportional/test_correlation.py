@@ -83,6 +83,21 @@ def test_paths_stay_inside():
         assert (rho[:, -1] > -1).all()
 
 
+@pytest.mark.parametrize("chi", [50.0, 1000.0])
+def test_strong_shaping_in_long_steps(chi):
+    r"""In $c = 1/\sin(\theta/2)$ the drift is $\chi^2\tfrac4{3\pi}$ near coincidence and noise multiplies $c$ by $e^{\sqrt\kappa B}$:
+    $c_T \simeq \chi^2\tfrac4{3\pi}\int_0^Te^{B_T-B_s+(T-s)/2}ds$ and $1 - \rho = 2/c^2$, at any $\chi^2\Delta$."""
+    rho = correlation_sde(ShapedMLP(shaped_relu(chi, -chi)), 0.2, 1.0, paths=20_000, steps=100, seed=3).rho[:, -1]
+    random = np.random.default_rng(0)
+    increments = np.sqrt(1 / 1000) * random.standard_normal((4000, 1000)) + 0.5 / 1000
+    back = np.cumsum(increments, axis=1)
+    c = chi**2 * 4 / (3 * math.pi) * np.exp(back).mean(axis=1)
+    found, expected = np.log(1 - rho), np.log(2 / c**2)
+    spread = expected.std() * math.sqrt(1 / 4000 + 1 / 20_000)
+    assert abs(np.median(found) - np.median(expected)) < 0.02 + 4 * spread
+    np.testing.assert_allclose(found.std(), expected.std(), rtol=0.05)
+
+
 @pytest.mark.measured
 def test_steps_do_not_matter():
     """Weak order two: five steps of 0.2 give the means of forty."""

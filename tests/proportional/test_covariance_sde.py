@@ -119,16 +119,19 @@ def test_attention_can_explode():
     assert (np.linalg.norm(law.V, axis=(2, 3)) <= 1e4 * (1 + 1e-12)).all()
 
 
+@pytest.mark.measured
 def test_explosions_of_attention_against_the_exact_law():
     """Opposite tokens: 1/V, up to a factor, is a time-changed Brownian motion, and V explodes by T = 1/2 with probability
-    .1684 +- .0007; a step too long to follow an explosion stops its path, and never turns it into zero."""
-    law = covariance_sde(ShapedAttention(0.5, 0.5), [[1, -1], [-1, 1]], 0.5, paths=20_000, steps=50, save=10, seed=11)
+    .1684 +- .0007; no path is turned into zero."""
+    block = ShapedAttention(0.5, 0.5)
+    law = covariance_sde(block, [[1, -1], [-1, 1]], 0.5, paths=20_000, steps=50, save=10, seed=11, radius=1e6)
     assert abs(law.stopped_fraction - 0.1684) < 0.0007 + 3 * math.sqrt(0.168 * 0.832 / 20_000)
     running = law.status == PathStatus.RUNNING
     assert law.final[running, 0, 0].min() > 1e-6
     np.testing.assert_allclose(np.linalg.norm(law.final[~running], axis=(1, 2)), 1e6, rtol=1e-12)
 
 
+@pytest.mark.measured
 def test_exploding_tokens_do_not_become_alike():
     """Causal attention, three tokens: no path that runs on has tokens that coincide."""
     block = ShapedAttention(0.5, 0.3, mask="causal")

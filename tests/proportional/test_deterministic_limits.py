@@ -49,6 +49,25 @@ def test_smooth_drift_without_noise():
         drift_ode(activation, [[3.0]], 5.0)
 
 
+@pytest.mark.parametrize("before", [0.03, 1e-4, 1e-5])
+def test_close_to_the_blow_up(before):
+    """The logistic equation is followed up to its blow-up, or refused by name; never a number of no meaning."""
+    activation = shaped_smooth("expm1", exponent=0.25)
+    exact = scalar_smooth(activation)
+    end = exact.noiseless_blow_up_time(3.0)
+    path = drift_ode(activation, [[3.0]], end - before, steps=20)
+    np.testing.assert_allclose(path[-1, 0, 0], exact.noiseless(3.0, end - before), rtol=1e-10 / before)
+    for beyond in (-1e-9, 1e-9, 1e-3, 1.0):
+        with pytest.raises(fw.DomainError, match=r"`time`.*blow-up"):
+            drift_ode(activation, [[3.0]], end + beyond, steps=20)
+
+
+def test_stiff_drifts_relax():
+    """tanh with a = 0.01 pulls norms to one at a rate of 20000: intervals far longer than that change nothing."""
+    path = drift_ode(shaped_smooth("tanh", a=0.01, exponent=0.25), [[2.0, 0.5], [0.5, 1.5]], 0.1, steps=10)
+    np.testing.assert_allclose(np.diagonal(path[-1]), 1.0, rtol=1e-9)
+
+
 def test_collapse_of_correlations():
     """1 - rho falls as (18 pi^2/(c_+ - c_-)^4) (d n^{-2p})^{-2}: the ODE approaches it as 1/T."""
     activation = shaped_relu(1, -1, exponent=0.25)

@@ -73,7 +73,6 @@ def test_fates_are_told_apart():
 @pytest.mark.parametrize(
     ("net", "start", "argument"),
     [
-        (transformer(heads=3).at(64, 16), V0, "heads"),
         (NET, -V0, "V0"),
         (transformer(), V0, "net"),
         (ShapedMLP().at(64, 16), V0, "attention"),

@@ -24,8 +24,8 @@ from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import ShapedBlock, ShapedMLP, ShapedReLU, ShapedResNet
 from ..networks.shaped.shaped_relu_kernel import kernel_excess
 
-# Beyond this y the correlation is one to rounding, and the drift of the activation e^{-y}.
-_COINCIDENT = 15.0
+_LARGEST = 300.0  # e^(2y) is still a number
+_SMALL_ANGLE = 1e-2
 
 
 class CorrelationPaths(NamedTuple):
@@ -72,8 +72,8 @@ def correlation_sde(
 ) -> CorrelationPaths:
     r"""Paths of the correlation of two inputs, of weak order two.
 
-    Strang splitting: $\dot\rho = \gamma_b\nu(\rho)$ in $\rho$, where it is smooth, around a Heun step of the rest in $y$,
-    where the noise is additive.
+    Strang splitting: $\dot\rho = \gamma_b\nu(\rho)$ in $1/\sin\frac\theta2$, $\rho = \cos\theta$, where it is almost uniform
+    motion however fast it is, around a Heun step of the rest in $y$, where the noise is additive.
     """
     coefficients = correlation_coefficients(block)
     rho0 = as_number(rho0, "rho0", low=-1.0, high=1.0)
@@ -100,10 +100,12 @@ def _sample(
 
     def kernel_flow(y: Array) -> Array:
         """Half a step of the activation's drift, by Heun's method."""
-        rho = jnp.tanh(y)
-        once = rho + step / 2 * rate * kernel_excess(rho)
-        moved = rho + step / 4 * rate * (kernel_excess(rho) + kernel_excess(once))
-        return jnp.where(y < _COINCIDENT, jnp.arctanh(jnp.minimum(moved, jnp.tanh(_COINCIDENT))), y)
+        square = jnp.exp(2 * jnp.minimum(y, _LARGEST))
+        c = square / (1 + jnp.sqrt(1 + square))  # 1/sin(theta/2) - 1
+        speed = _speed(c)
+        ahead = c + step / 2 * rate * speed
+        c = c + step / 4 * rate * (speed + _speed(ahead))
+        return jnp.where(y < _LARGEST, jnp.log(c * (c + 2)) / 2, y)
 
     def advance(y: Array, number: Array) -> tuple[Array, Array]:
         noise = jnp.sqrt(kappa * step) * jax.random.normal(jax.random.fold_in(key, number), y.shape, y.dtype)
@@ -114,3 +116,13 @@ def _sample(
 
     first = jnp.full(paths, jnp.arctanh(rho0))
     return jnp.tanh(jnp.concatenate([first[None], lax.scan(advance, first, jnp.arange(steps))[1]]).T)
+
+
+def _speed(c: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    r"""$\frac d{dt}\frac1{\sin(\theta/2)}$ where $\dot\rho = \kappa(\rho) - \rho$, which is $\frac{\sin\theta - \theta\cos\theta}
+    {2\pi\sin^3(\theta/2)}$, between $\tfrac12$ at $\theta = \pi$ and $\tfrac4{3\pi}$ at coincidence; $c = 1/\sin(\theta/2) - 1$."""
+    sine = 1 / (1 + c)
+    theta = 2 * jnp.arcsin(jnp.minimum(sine, 1.0))
+    series = 4 / (3 * jnp.pi) * (1 + theta**2 / 40)
+    exact = kernel_excess(1 - 2 * sine**2) / 4 / sine**3
+    return jnp.where(theta < _SMALL_ANGLE, series, exact)

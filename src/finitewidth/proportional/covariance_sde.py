@@ -1,6 +1,5 @@
 r"""Paths of the covariance SDE $dV = b(V)\,dt + \Sigma(V)^{1/2}dB$, the limit of networks as deep as wide."""
 
-import math
 import os
 from typing import Any, NamedTuple
 
@@ -10,25 +9,29 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from .._arrays import Array
-from .._entry import entry
-from .._errors import ArgumentError, DomainError
+from .._entry import entry, warn
+from .._errors import ArgumentError, BlowUpError, DomainError
 from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.tokens import as_token_covariance
-from ..results import CovarianceLaw
-from ..results.covariance_law import law_of_paths
+from ..results import CovarianceLaw, PathStatus
 from ..runs.lanes import lane_size
+from ..runs.queue import Rows, drain
 from ..runs.run import run
 from ..runs.saved import saved_intervals
 from ..runs.store import empty_store, put
-from ..runs.walker import Paths, walk
+from .dependence import dependence
 from .integrators import as_scheme
-from .scheme import Integration
+from .path import Integration
+from .scheme import Scheme
+from .step_size import default_steps, step_rule
 
-_MEMORY = 2**26  # bytes of paths that are integrated side by side
-_LONGEST_DEFAULT_STEP = 0.01
-_DEFAULT_RATE = 0.1
-_NEARBY = 1e-3
+_MEMORY = 2**26  # bytes of paths that are integrated in one go
+_MOST_SLOTS = 256
+_LARGEST_RADIUS = 1e100  # cubes of larger numbers overflow
+_MOST_STEPS = 100_000
+_MOST_STEPS_FOR_EACH = 10
+_MOST_UNRESOLVED = 0.01  # of the paths; with more a run is given up
 
 
 @entry()
@@ -41,9 +44,10 @@ def covariance_sde(
     steps: int | None = None,
     save: int | None = None,
     method: str = "exponential",
-    radius: float = 1e6,
+    radius: float = 1e12,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    most_steps: int | None = None,
 ) -> CovarianceLaw:
     r"""Sample the law of the covariance of `block`'s tokens at every depth up to `depth_to_width` times the width.
 
@@ -52,50 +56,104 @@ def covariance_sde(
     - `V0`: the covariance of the inputs, $X_0X_0^{\mathsf T}/n$, shape (m, m); it may be singular.
     - `depth_to_width`: $T = d/n$ (with shaping exponents $p < 1/2$, $d/n^{2p}$).
     - `seed`: path $i$ of a seed is the same path whatever the number of paths.
-    - `steps`: integration steps; by default those of `default_steps`. `step_advice` estimates the error they leave.
+    - `steps`: integration steps of a path that moves slowly; by default those of `default_steps`. Where a path moves fast it
+      takes shorter ones, in proportion. `step_advice` estimates the error they leave.
     - `save`: the number of equal intervals of depth after each of which covariances are kept; the number of steps is rounded
       up to a multiple of it. By default 50, or fewer where that would take more than a gigabyte.
     - `method`: `"exponential"` (positive, any block), `"kernel-wishart"` (positive, MLPs and ResNets with ReLU) or
       `"euler"` (leaves the cone).
-    - `radius`: the process is stopped when the Frobenius norm of $V$ reaches it (Shaped Transformer Def. 4.1), and frozen
-      there: the limit of attention can explode in finite time, though no network does.
+    - `radius`: tokens are stopped when the Frobenius norm of $V$ reaches it (Shaped Transformer Def. 4.1): the limit of
+      attention can explode in finite time, though no network does. Its cost grows with the logarithm of the radius.
     - `progress`: a progress bar on standard error; by default for long runs in a terminal.
     - `checkpoint`: a file to which the run is written as it goes, and from which a killed run resumes.
+    - `most_steps`: a path that needs more is left unresolved; by default 100,000, or ten times `steps`.
 
-    Paths that are stopped are kept, with their status and time.
+    Paths that are stopped are kept, with their status and time. Only tokens that left the sphere are stopped, on it, and
+    those that attend to them, where they are; tokens that do not depend on these go on.
     """
     begin = starting_point(block, V0, depth_to_width, radius)
     paths, seed = as_count(paths, "paths"), as_seed(seed)
     scheme = as_scheme(method)
+    m = len(begin.V0)
     steps = default_steps(block, begin.V0, begin.time) if steps is None else as_count(steps, "steps")
-    saved = saved_intervals(save, steps, paths, len(begin.V0))
+    saved = saved_intervals(save, steps, 2 * paths, m)  # covariances and their factors
     steps = -(-steps // saved) * saved
-    step = begin.time / steps
-    scheme.check(block, len(begin.V0), step)
+    most = most_steps_of(most_steps, steps)
+    times = np.arange(saved + 1) * (begin.time / saved)
+    process = integration(scheme, block, begin, steps, times, most)
 
-    numbers = begin.V0.size * (saved + 16)
-    lane, key = lane_size(numbers, paths, _MEMORY), jax.random.key(seed)
-    process = Integration(scheme, block, jnp.asarray(begin.factor), jnp.asarray(step))
-    saved_steps = np.arange(saved + 1) * (steps // saved)
+    lane, key = lane_size(begin.V0.size * (saved + 16), paths, _MEMORY), jax.random.key(seed)
+    unresolved = int(_MOST_UNRESOLVED * lane)
 
-    def lane_from(first: Int[Array, ""] | int) -> Paths:
-        return walk(process, key, first, jnp.asarray(saved_steps), begin.radius, lane)
+    def lane_from(first: Int[Array, ""] | int) -> Rows:
+        return drain(process, key, first, lane, unresolved, saved + 1, slots(block, m, lane), lane)
+
+    def add_lane(store: Rows, first: int) -> Rows:
+        found = lane_from(first)
+        if np.sum(np.asarray(found.summary.status) == PathStatus.UNRESOLVED) > unresolved:
+            raise BlowUpError(too_many_steps("covariance_sde", f"more than {_MOST_UNRESOLVED:.0%}", most))
+        return put(store, first, found)
 
     found = run(
-        lambda store, first: put(store, first, lane_from(first)),
+        add_lane,
         empty_store(jax.eval_shape(lane_from, 0), paths),
         total=paths,
         lane=lane,
-        problem=(block, begin.V0, begin.time, begin.radius, paths, seed, method, saved_steps),
+        problem=(block, begin.V0, begin.time, begin.radius, paths, seed, method, steps, times, most),
         chunk_size=lane,
         checkpoint=checkpoint,
         progress=progress,
         things="paths",
     )
-    return law_of_paths(
-        block, found.V, found.status, found.stopped_at, saved_steps, step,
-        depth_to_width=begin.time, seed=seed, method=method, steps=steps,
-    )  # fmt: skip
+    law = _law(block, found, begin, times, depth_to_width=begin.time, seed=seed, method=method, steps=steps)
+    if "unresolved" in law.counts:
+        warn(too_many_steps("covariance_sde", str(law.counts["unresolved"]), most))
+    return law
+
+
+def slots(block: ShapedBlock, tokens: int, paths: int) -> int:
+    """How many paths take their steps at the same time: few where numbers of steps differ, lest one that takes many keeps all
+    the others waiting. They are the same where rates do not depend on norms, without attention and smooth activations."""
+    alike = not block.mixings and block.generator(jnp.eye(tokens)) is None
+    return paths if alike else min(lane_size(16 * tokens**2, paths), _MOST_SLOTS)
+
+
+def most_steps_of(most_steps: int | None, steps: int) -> int:
+    """The steps that a path may take: so many as asked for, or by default."""
+    if most_steps is None:
+        return max(_MOST_STEPS, _MOST_STEPS_FOR_EACH * steps)
+    return as_count(most_steps, "most_steps", at_least=steps)
+
+
+def too_many_steps(caller: str, how_many: str, most: int) -> str:
+    """Which limit paths met, and what to do."""
+    return (
+        f"{caller}: {how_many} of the paths could not be followed in {most} steps (`most_steps`) and are unresolved. "
+        "Ask for a smaller `radius`, a shorter `depth_to_width` or fewer `steps`, or allow more with `most_steps`."
+    )
+
+
+def _law(
+    block: ShapedBlock, found: Rows, begin: "StartingPoint", times: Float[np.ndarray, " times"], **about: Any
+) -> CovarianceLaw:
+    factor, end = found.kept, found.summary
+    factor[:, 0] = begin.factor
+    for path in np.flatnonzero(end.places < len(times)):  # nothing moves after it was last seen
+        factor[path, end.places[path] :] = factor[path, end.places[path] - 1]
+    V = factor @ factor.swapaxes(-1, -2)
+    V[:, 0] = begin.V0
+    return CovarianceLaw(
+        block=block,
+        times=times,
+        V=V,
+        stopping_times=end.stopped_at.min(axis=1),
+        status=end.status,
+        factor=factor,
+        exploded=end.exploded,
+        token_stopping_times=end.stopped_at,
+        steps_taken=end.number,
+        **about,
+    )
 
 
 class StartingPoint(NamedTuple):
@@ -116,10 +174,28 @@ def starting_point(block: ShapedBlock, V0: Any, depth_to_width: float, radius: f
     if time == 0:
         raise DomainError("depth_to_width", time, "a positive number")
     norm = float(np.linalg.norm(start))
-    radius = as_number(radius, "radius", low=0.0)
+    radius = as_number(radius, "radius", low=0.0, high=_LARGEST_RADIUS)
     if not norm < radius:
         raise DomainError("radius", radius, f"more than the norm of V0, {norm:.3g}")
     return StartingPoint(start, _factor(block, start), time, radius)
+
+
+def integration(
+    scheme: Scheme,
+    block: ShapedBlock,
+    begin: StartingPoint,
+    steps: int,
+    times: Float[np.ndarray, " times"],
+    most_steps: int,
+) -> Integration:
+    """A block's equation as paths integrate it in so many steps or more; refused where the scheme is not defined."""
+    m, step = len(begin.V0), begin.time / steps
+    scheme.check(block, m, step)
+    rule = step_rule(step, begin.time / default_steps(block, begin.V0, begin.time))
+    return Integration(
+        scheme, block, jnp.asarray(begin.factor), rule, jnp.asarray(dependence(block, m)), jnp.asarray(times),
+        jnp.asarray(begin.radius), jnp.asarray(most_steps),
+    )  # fmt: skip
 
 
 def _factor(block: ShapedBlock, V0: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m r"]:
@@ -129,18 +205,3 @@ def _factor(block: ShapedBlock, V0: Float[np.ndarray, "m m"]) -> Float[np.ndarra
     if block.positive_drift(jnp.asarray(V0)) is not None or not kept.any():
         kept[:] = True
     return vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))
-
-
-def default_steps(block: ShapedBlock, V0: Float[np.ndarray, "m m"], time: float) -> int:
-    r"""Steps of at most 0.01, and short enough that per step the noise, the growth at the start and its change are small:
-    $\Delta\,(\kappa(m+1)/10 + \|b\|/\|V\| + 2\|\tfrac d{ds}\tfrac1sb(sV)\|/\|V\|) \le 0.1$ at $V_0$ and $s = 1$.
-
-    Smooth activations have no drift where norms are one, yet may pull them back or drive them away at any rate."""
-    V = jnp.asarray(V0)
-    norm = float(jnp.linalg.norm(V))
-    rate = float(block.value_noise) * (len(V0) + 1) / 10
-    if norm > 0:
-        low, here, high = (block.drift_inside(s * V) / s for s in (1 - _NEARBY, 1.0, 1 + _NEARBY))
-        rate += float(jnp.linalg.norm(here) + jnp.linalg.norm(high - low) / _NEARBY) / norm
-    shortest = min(_LONGEST_DEFAULT_STEP, _DEFAULT_RATE / rate) if rate > 0 else _LONGEST_DEFAULT_STEP
-    return max(1, math.ceil(time / min(shortest, float(block.largest_step)) - 1e-9))

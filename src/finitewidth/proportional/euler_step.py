@@ -4,13 +4,12 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Float, Key
+from jaxtyping import Bool, Float, Key
 
 from .._arrays import Array
 from ..gaussian.root import covariance_root
 from ..networks.shaped import ShapedBlock
-from ..networks.shaped.block import Square
-from .scheme import Scheme, State, gram
+from .scheme import Scheme, State, among, gram
 
 
 class EulerStep(Scheme):
@@ -32,11 +31,23 @@ class EulerStep(Scheme):
         """One Gaussian matrix for the values, one for each mixing."""
         return jax.random.normal(key, (1 + block.mixings, *state.V.shape), state.V.dtype)
 
-    def advance(self, block: ShapedBlock, state: State, drawn: Array, step: Float[Array, ""]) -> State:
+    def noisy(
+        self, block: ShapedBlock, state: State, drawn: Array, step: Float[Array, ""], moving: Bool[Array, " m"]
+    ) -> State:
         """A straight step; the root of an indefinite matrix is meaningless, and the caller stops such a path."""
-        V = state.V + step * block.drift_inside(state.V) + jnp.sqrt(step) * block.noise_from(drawn, state.factor)
+        V, factor = among(moving, state.V), jnp.where(moving[:, None], state.factor, 0.0)
+        V = V + step * block.drift_inside(V) + jnp.sqrt(step) * block.noise_from(drawn, factor)
+        V = among(moving, V, state.V)
         return State(V, covariance_root(V))
 
-    def observed(self, block: ShapedBlock, state: State, step: Float[Array, ""]) -> Square:
-        """The covariance itself."""
-        return state.V
+    def ready(
+        self, block: ShapedBlock, noisy: State, step: Array, following: Array, moving: Bool[Array, " m"]
+    ) -> State:
+        """Nothing to prepare."""
+        return noisy
+
+    def observed_factor(
+        self, block: ShapedBlock, state: State, step: Float[Array, ""], moving: Bool[Array, " m"]
+    ) -> Float[Array, "m m"]:
+        """Its root."""
+        return state.factor

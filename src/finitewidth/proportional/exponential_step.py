@@ -12,8 +12,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Float, Key
+from jaxtyping import Bool, Float, Key
 
 from .._arrays import Array
 from .._errors import DomainError
@@ -21,10 +20,7 @@ from ..gaussian.root import covariance_root
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square, symmetric_normal
 from .matrix_exponential import matrix_exponential, product
-from .scheme import Scheme, State, gram
-
-_MOST_GROWTH = float(np.finfo(float).eps) ** -0.5
-_MOST_MIXING = 5.0  # steps that resolve a path have exponents below one
+from .scheme import Scheme, State, among, gram
 
 
 class ExponentialStep(Scheme):
@@ -39,7 +35,7 @@ class ExponentialStep(Scheme):
     def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Float[Array, ""]) -> State:
         """Half a step of the kernel drift, if there is one."""
         V = gram(factor)
-        return State(V, _drifted_factor(block, V, factor, step / 2))
+        return State(V, _drifted_factor(block, V, factor, step / 2, _all(V)))
 
     def draw(
         self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Float[Array, ""]
@@ -48,16 +44,26 @@ class ExponentialStep(Scheme):
         rank = state.factor.shape[1]
         return jax.random.normal(key, (1 + block.mixings, rank, rank), state.factor.dtype)
 
-    def advance(self, block: ShapedBlock, state: State, drawn: Array, step: Float[Array, ""]) -> State:
-        """Noise and generator, then both halves of the kernel drift that meet at the next depth."""
-        factor = _noise_step(block, state.factor, drawn, step)
-        V = gram(factor)
-        return State(V, _drifted_factor(block, V, factor, step))
+    def noisy(
+        self, block: ShapedBlock, state: State, drawn: Array, step: Float[Array, ""], moving: Bool[Array, " m"]
+    ) -> State:
+        """Noise and generator; what stays keeps its rows."""
+        moved = jnp.where(moving[:, None], state.factor, 0.0)
+        factor = jnp.where(moving[:, None], _noise_step(block, moved, drawn, step, moving), state.factor)
+        return State(gram(factor), factor)
 
-    def observed(self, block: ShapedBlock, state: State, step: Float[Array, ""]) -> Square:
-        """After the first half of the kernel drift."""
-        drifted = _kernel_drift(block, state.V, step / 2)
-        return state.V if drifted is None else drifted
+    def ready(
+        self, block: ShapedBlock, noisy: State, step: Array, following: Array, moving: Bool[Array, " m"]
+    ) -> State:
+        """Both halves of the kernel drift that meet between two steps."""
+        return State(noisy.V, _drifted_factor(block, noisy.V, noisy.factor, (step + following) / 2, moving))
+
+    def observed_factor(
+        self, block: ShapedBlock, state: State, step: Float[Array, ""], moving: Bool[Array, " m"]
+    ) -> Float[Array, "m r"]:
+        """After the first half of the kernel drift; without one nothing is multiplied out, and small eigenvalues keep
+        their digits."""
+        return _drifted_factor(block, state.V, state.factor, step / 2, moving)
 
 
 def check_kernel_map(block: ShapedBlock, step: float) -> None:
@@ -68,26 +74,23 @@ def check_kernel_map(block: ShapedBlock, step: float) -> None:
 
 
 def _noise_step(
-    block: ShapedBlock, factor: Float[Array, "m r"], drawn: Array, step: Float[Array, ""]
+    block: ShapedBlock, factor: Float[Array, "m r"], drawn: Array, step: Float[Array, ""], moving: Bool[Array, " m"]
 ) -> Float[Array, "m r"]:
     kappa = block.value_noise * step
     moved = product(factor, matrix_exponential(_geodesic(symmetric_normal(drawn[0]), kappa) / 2))
     C, A = block.generator(gram(factor)), block.mixing(drawn[1:], factor)
+    if C is None and A is None:
+        return moved
     exponent = 0 if C is None else step * C
     exponent = exponent if A is None else exponent + jnp.sqrt(step) * A
-    return moved if C is None and A is None else _mixed(jnp.asarray(exponent), moved)
+    return _mixed(jnp.where(moving[:, None], exponent, 0.0), moved, jnp.linalg.norm(factor, axis=1))
 
 
-def _mixed(exponent: Square, factor: Float[Array, "m r"]) -> Float[Array, "m r"]:
-    r"""$e^XF$, or infinite where the step is too long to follow an explosion, so that the path is stopped there.
-
-    Beside a direction that grows by more than $\epsilon^{-1/2}$ the others lose half their digits, and a factor along them
-    would silently vanish; tokens that mix many times over in one step would come out alike. What activations add is diagonal
-    and may shrink a norm at any rate."""
-    mixing = matrix_exponential(exponent)
-    exchanged = jnp.sum(jnp.abs(exponent - jnp.diag(jnp.diagonal(exponent))), axis=1)
-    resolved = (jnp.max(jnp.abs(mixing)) < _MOST_GROWTH) & (jnp.max(exchanged) < _MOST_MIXING)
-    return jnp.where(resolved, product(mixing, factor), jnp.inf)
+def _mixed(exponent: Square, factor: Float[Array, "m r"], norms: Float[Array, " m"]) -> Float[Array, "m r"]:
+    r"""$e^XF = D\,e^{D^{-1}XD}D^{-1}F$ with the norms of the tokens in $D$: what a huge token takes from a small one is large
+    as a number, not beside itself."""
+    scale = jnp.where(norms > 0, norms, 1.0)[:, None]
+    return scale * product(matrix_exponential(exponent * scale.T / scale), factor / scale)
 
 
 def _geodesic(N: Float[Array, "r r"], kappa: Array) -> Float[Array, "r r"]:
@@ -105,19 +108,24 @@ def _geodesic(N: Float[Array, "r r"], kappa: Array) -> Float[Array, "r r"]:
 
 
 def _drifted_factor(
-    block: ShapedBlock, V: Square, factor: Float[Array, "m r"], step: Float[Array, ""]
+    block: ShapedBlock, V: Square, factor: Float[Array, "m r"], step: Array, moving: Bool[Array, " m"]
 ) -> Float[Array, "m r"]:
-    drifted = _kernel_drift(block, V, step)
+    drifted = _kernel_drift(block, V, step, moving)
     return factor if drifted is None else covariance_root(drifted)
 
 
-def _kernel_drift(block: ShapedBlock, V: Square, step: Float[Array, ""]) -> Square | None:
+def _kernel_drift(block: ShapedBlock, V: Square, step: Array, moving: Bool[Array, " m"]) -> Square | None:
     r"""$\dot V = P(V)$ by Heun's method in the form $\tfrac12V + \tfrac12M(M(V))$, $M(V) = V + P(V)\Delta$: a mixture of
     positive matrices is positive."""
-    first = block.positive_drift(V)
+    start = among(moving, V)
+    first = block.positive_drift(start)
     if first is None:
         return None
-    once = V + step * first
+    once = start + step * first
     again = block.positive_drift(once)
     assert again is not None
-    return (V + once + step * again) / 2
+    return among(moving, (start + once + step * again) / 2, V)
+
+
+def _all(V: Square) -> Bool[Array, " m"]:
+    return jnp.ones(len(V), dtype=bool)

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Float, Key
+from jaxtyping import Bool, Float, Key
 
 from .._arrays import Array
 from .._errors import ArgumentError, DomainError
@@ -18,7 +18,7 @@ from ..gaussian.root import covariance_root
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square
 from .exponential_step import check_kernel_map
-from .scheme import Scheme, State, gram
+from .scheme import Scheme, State, among, gram
 
 
 class KernelWishartStep(Scheme):
@@ -38,7 +38,7 @@ class KernelWishartStep(Scheme):
 
     def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Float[Array, ""]) -> State:
         """The covariance and the root of its kernel map."""
-        return _mapped(block, gram(factor), step)
+        return _mapped(block, gram(factor), step, jnp.ones(len(factor), dtype=bool))
 
     def draw(
         self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Float[Array, ""]
@@ -54,14 +54,26 @@ class KernelWishartStep(Scheme):
         factor = (normals + jnp.diag(jnp.sqrt(chi_squared))) / jnp.sqrt(degrees)
         return jnp.where(silent, jnp.eye(m, dtype=factor.dtype), factor)
 
-    def advance(self, block: ShapedBlock, state: State, drawn: Float[Array, "m m"], step: Float[Array, ""]) -> State:
+    def noisy(
+        self, block: ShapedBlock, state: State, drawn: Array, step: Float[Array, ""], moving: Bool[Array, " m"]
+    ) -> State:
         """The Wishart matrix in the frame of the mapped kernel."""
-        return _mapped(block, gram(state.factor @ drawn), step)
+        factor = jnp.where(moving[:, None], state.factor @ drawn, state.factor)
+        return State(gram(factor), factor)
 
-    def observed(self, block: ShapedBlock, state: State, step: Float[Array, ""]) -> Square:
-        """The covariance itself."""
-        return state.V
+    def ready(
+        self, block: ShapedBlock, noisy: State, step: Array, following: Array, moving: Bool[Array, " m"]
+    ) -> State:
+        """The kernel map of the next step."""
+        return _mapped(block, noisy.V, following, moving)
+
+    def observed_factor(
+        self, block: ShapedBlock, state: State, step: Float[Array, ""], moving: Bool[Array, " m"]
+    ) -> Float[Array, "m m"]:
+        """Its root."""
+        return covariance_root(state.V)
 
 
-def _mapped(block: ShapedBlock, V: Array, step: Float[Array, ""]) -> State:
-    return State(V, covariance_root(V + step * block.drift_inside(V)))
+def _mapped(block: ShapedBlock, V: Square, step: Array, moving: Bool[Array, " m"]) -> State:
+    start = among(moving, V)
+    return State(V, covariance_root(among(moving, start + step * block.drift_inside(start), V)))

@@ -4,13 +4,12 @@ from abc import abstractmethod
 from typing import NamedTuple
 
 import equinox as eqx
-from jax.random import fold_in
-from jaxtyping import Float, Int, Key, PyTree
+import jax.numpy as jnp
+from jaxtyping import Bool, Float, Key, PyTree
 
 from .._arrays import Array
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square
-from ..runs.walker import Process
 
 
 class State(NamedTuple):
@@ -23,7 +22,9 @@ class State(NamedTuple):
 
 
 class Scheme(eqx.Module):
-    """One step in depth time of one path."""
+    """One step in depth time of one path, in two parts: noise, then what prepares the next step.
+
+    Only tokens that are `moving` move; the rows of the others stay, and must not matter to those."""
 
     stays_positive: eqx.AbstractClassVar[bool]
     """Whether no step can leave the cone of positive semi-definite matrices."""
@@ -34,59 +35,45 @@ class Scheme(eqx.Module):
 
     @abstractmethod
     def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Float[Array, ""]) -> State:
-        r"""The state at depth zero, from a factor $V_0 = FF^{\mathsf T}$."""
+        r"""The state at depth zero, from a factor $V_0 = FF^{\mathsf T}$, before a step of this length."""
 
     @abstractmethod
     def draw(self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Float[Array, ""]) -> PyTree:
         """The random numbers of one step."""
 
     @abstractmethod
-    def advance(self, block: ShapedBlock, state: State, drawn: PyTree, step: Float[Array, ""]) -> State:
-        """The state one step later."""
+    def noisy(
+        self, block: ShapedBlock, state: State, drawn: PyTree, step: Float[Array, ""], moving: Bool[Array, " m"]
+    ) -> State:
+        r"""After the noise of a step: a covariance and a factor of it."""
 
     @abstractmethod
+    def ready(
+        self, block: ShapedBlock, noisy: State, step: Array, following: Array, moving: Bool[Array, " m"]
+    ) -> State:
+        """What a step that is `following` starts from, after the noise of one that took `step`."""
+
+    @abstractmethod
+    def observed_factor(
+        self, block: ShapedBlock, state: State, step: Float[Array, ""], moving: Bool[Array, " m"]
+    ) -> Float[Array, "m r"]:
+        """A factor of the covariance at the depth to which the last step, of this length, led."""
+
     def observed(self, block: ShapedBlock, state: State, step: Float[Array, ""]) -> Square:
-        """The covariance at the depth to which the last step led."""
+        """That covariance, of a path whose tokens all move."""
+        return gram(self.observed_factor(block, state, step, jnp.ones(len(state.V), dtype=bool)))
 
-
-class Integration(Process):
-    """A block's equation, integrated by a scheme in equal steps from a factor of the first covariance."""
-
-    scheme: Scheme
-    block: ShapedBlock
-    factor: Float[Array, "m r"]
-    step_size: Float[Array, ""]
-
-    def start(self, key: Key[Array, ""]) -> State:
-        """The same for every path."""
-        return self.scheme.start(self.block, self.factor, self.step_size)
-
-    def draw(self, key: Key[Array, ""], number: Int[Array, ""], state: State) -> PyTree:
-        """The random numbers of step `number`."""
-        return self.scheme.draw(self.block, fold_in(key, number - 1), state, self.step_size)
-
-    def advance(self, state: State, drawn: PyTree) -> State:
-        """One step with these random numbers."""
-        return self.scheme.advance(self.block, state, drawn, self.step_size)
-
-    def step(self, key: Key[Array, ""], number: Int[Array, ""], state: State) -> State:
-        """One step with random numbers of its own."""
-        return self.advance(state, self.draw(key, number, state))
-
-    def covariance(self, state: State) -> Square:
-        """What the next step starts from."""
-        return state.V
-
-    def observed(self, state: State) -> Square:
-        """At the depth to which the last step led."""
-        return self.scheme.observed(self.block, state, self.step_size)
-
-    @property
-    def stays_positive(self) -> bool:
-        """That of the scheme."""
-        return self.scheme.stays_positive
+    def advance(self, block: ShapedBlock, state: State, drawn: PyTree, step: Float[Array, ""]) -> State:
+        """The state one step later, of a path whose tokens all move by steps of one length."""
+        moving = jnp.ones(len(state.V), dtype=bool)
+        return self.ready(block, self.noisy(block, state, drawn, step, moving), step, step, moving)
 
 
 def gram(factor: Float[Array, "m r"]) -> Square:
     r"""$FF^{\mathsf T}$."""
     return factor @ factor.T
+
+
+def among(moving: Bool[Array, " m"], V: Square, rest: Array | float = 0.0) -> Square:
+    """The entries of `V` between tokens that move, those of `rest` elsewhere."""
+    return jnp.where(moving[:, None] & moving, V, rest)

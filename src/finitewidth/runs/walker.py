@@ -14,11 +14,12 @@ from jaxtyping import Bool, Float, Int, Key
 from .._arrays import Array
 from ..results import PathStatus
 
-_SMALLEST_ENTRY = 1e-290  # below, correlations lose their digits
+SMALLEST_ENTRY = 1e-290
+"""Below, correlations lose their digits."""
 
 
 class Process(eqx.Module):
-    """A random walk of states that have a covariance: layers of a network, or steps of an integrator."""
+    """A random walk of states that have a covariance, in steps of one length: the layers of a network."""
 
     @abstractmethod
     def start(self, key: Key[Array, ""]) -> Any:
@@ -31,15 +32,6 @@ class Process(eqx.Module):
     @abstractmethod
     def covariance(self, state: Any) -> Float[Array, "m m"]:
         """The covariance by which a path is judged."""
-
-    def observed(self, state: Any) -> Float[Array, "m m"]:
-        """The covariance that is shown of a path that runs."""
-        return self.covariance(state)
-
-    @property
-    def stays_positive(self) -> bool:
-        """Whether no step can leave the cone of positive semi-definite matrices."""
-        return True
 
 
 class Walker(NamedTuple):
@@ -79,7 +71,7 @@ def walk(
 
         def interval(walker: Walker, bounds: tuple[Array, Array]) -> tuple[Walker, Array]:
             walker = lax.fori_loop(bounds[0] + 1, bounds[1] + 1, step, walker)
-            return walker, shown(process, walker, radius)
+            return walker, walker.V
 
         end, V = lax.scan(interval, begin, (saved_steps[:-1], saved_steps[1:]))
         return Paths(jnp.concatenate([begin.V[None], V]), end.status, end.stopped_at)
@@ -96,46 +88,41 @@ def start_walker(process: Process, key: Key[Array, ""]) -> Walker:
 def guarded(
     process: Process, walker: Walker, state: Any, radius: Float[Array, ""] | float, number: Int[Array, ""]
 ) -> Walker:
-    """One step to `state`, of a path that is still running. Frozen on the sphere it crosses, before it vanishes or before it
-    turns indefinite; never NaN."""
+    """One step to `state`, of a path that is still running. Frozen where it crosses the sphere, before it vanishes or before
+    it turns indefinite; never NaN."""
     V, old = process.covariance(state), walker.V
     finite = jnp.isfinite(V).all()
     outside = ~(jnp.linalg.norm(V) < radius)  # NaN is outside too
-    vanished = (jnp.max(jnp.abs(V)) < _SMALLEST_ENTRY) & (jnp.max(jnp.abs(old)) >= _SMALLEST_ENTRY)
-    indefinite = jnp.asarray(False) if process.stays_positive else ~outside & left_the_cone(V)
-    # On the way out the direction is that of the last finite covariance, the norm that of the sphere it crossed.
-    on_sphere = _within(jnp.where(finite, V, old), radius, at_least=radius)
+    vanished = (jnp.max(jnp.abs(V)) < SMALLEST_ENTRY) & (jnp.max(jnp.abs(old)) >= SMALLEST_ENTRY)
+    # The norm is at most the trace: one of m tokens has its share of it. The others stay as they are.
+    left = ~(jnp.diagonal(V) < radius / len(V))
+    last = jnp.where(finite, V, old)
+    scale = scale_onto_sphere(last, left, radius)
     ended = walker.status != PathStatus.RUNNING
-    stays = ended | vanished | indefinite
-    status = jnp.where(
-        indefinite, PathStatus.LEFT_THE_CONE, jnp.where(outside | vanished, PathStatus.STOPPED, PathStatus.RUNNING)
-    )
+    stays = ended | vanished
+    status = jnp.where(outside | vanished, PathStatus.STOPPED, PathStatus.RUNNING)
     return Walker(
         jax.tree.map(lambda new, held: jnp.where(stays | outside, held, new), state, walker.state),
-        jnp.where(stays, old, jnp.where(outside, on_sphere, V)),
+        jnp.where(stays, old, jnp.where(outside, last * scale[:, None] * scale, V)),
         jnp.where(ended, walker.status, status),
         jnp.where(ended | (status == PathStatus.RUNNING), walker.stopped_at, number),
     )
 
 
-def shown(process: Process, walker: Walker, radius: Float[Array, ""] | float) -> Float[Array, "m m"]:
-    """The covariance of a path where it is, within the radius, or where it ended."""
-    running = walker.status == PathStatus.RUNNING
-    return jnp.where(running, _within(process.observed(walker.state), radius), walker.V)
-
-
-def _within(
-    V: Float[Array, "m m"], radius: Float[Array, ""] | float, at_least: Float[Array, ""] | float = 0.0
-) -> Float[Array, "m m"]:
-    """`V` scaled to the nearest norm between `at_least` and `radius`; the largest entry is taken out, lest squares overflow."""
+def scale_onto_sphere(
+    V: Float[Array, "m m"], left: Bool[Array, " m"], radius: Float[Array, ""] | float
+) -> Float[Array, " m"]:
+    r"""Factors $s_\alpha$, one for tokens that have not left and one and the same for those that have, for which the norm of
+    $s_\alpha V^{\alpha\beta}s_\beta$ is the radius: the positive root of
+    $s^4\|V_{\rm left}\|^2 + s^2\|V_{\rm between}\|^2 + \|V_{\rm stays}\|^2 = r^2$."""
     largest = jnp.max(jnp.abs(V))
-    size = jnp.linalg.norm(V / jnp.where(largest > 0, largest, 1.0))
-    norm = size * largest
-    inside = (norm >= at_least) & (norm <= radius)
-    target = jnp.clip(norm, at_least, radius)
-    return jnp.where(
-        inside | (largest == 0), V, V / jnp.where(largest > 0, largest, 1.0) * (target / jnp.maximum(size, 1.0))
-    )
+    largest = jnp.where(largest > 0, largest, 1.0)  # taken out, lest squares overflow
+    squares, both, either = jnp.square(V / largest), left[:, None] & left, left[:, None] | left
+    quartic, constant = jnp.sum(jnp.where(both, squares, 0.0)), jnp.sum(jnp.where(either, 0.0, squares))
+    half = jnp.sum(jnp.where(either & ~both, squares, 0.0)) / 2
+    room = jnp.square(radius / largest) - constant
+    square = room / (half + jnp.sqrt(half**2 + quartic * room))
+    return jnp.where(left & (quartic > 0), jnp.sqrt(square), 1.0)
 
 
 def left_the_cone(V: Float[Array, "m m"]) -> Bool[Array, ""]:

@@ -75,7 +75,7 @@ def simulate_block(
     paths.V[:, 0] = start  # to the last digit
     return law_of_paths(
         net.block, paths.V, paths.status, paths.stopped_at, saved, net.time_of_a_layer,
-        depth_to_width=net.depth_time, seed=seed, method=method, width=net.width, depth=net.depth,
+        radius, depth_to_width=net.depth_time, seed=seed, method=method, width=net.width, depth=net.depth,
     )  # fmt: skip
 
 
