@@ -195,6 +195,7 @@ def test_phase_diagram(run, tmp_path):
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.filterwarnings("ignore:Standard errors")  # few networks
 def test_simulate(run, tmp_path):
     """PDLT (4.70): the JSON holds exactly what the library's own call returns."""
     data = tmp_path / "measured.json"
@@ -211,6 +212,7 @@ def test_simulate(run, tmp_path):
     assert (read["meta"]["seed"], read["meta"]["networks"]) == (4, 300)
 
 
+@pytest.mark.filterwarnings("ignore:Standard errors")  # few networks
 def test_simulate_reads_inputs_and_resumes(run, tmp_path):
     inputs, state = tmp_path / "x.npy", tmp_path / "state.npz"
     np.save(inputs, np.eye(3)[:1])
@@ -231,6 +233,7 @@ def test_inputs_that_are_none(run, tmp_path):
         assert err.count("\n") == 1
 
 
+@pytest.mark.filterwarnings("ignore:Standard errors")  # few networks
 def test_an_activation_without_criticality_gets_a_stated_choice(run):
     code, out, err = run("simulate", "--activation", "perceptron", "--widths", "2,4,1", "--networks", "16", "--json")
     assert code == 0

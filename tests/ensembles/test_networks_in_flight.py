@@ -1,9 +1,11 @@
 """How many networks are drawn side by side: few enough that large ones fit into memory, many enough that small ones are fast."""
 
+import sys
+
 import numpy as np
 import pytest
 
-from finitewidth import MLP, ShapedAttention, ShapedResNet, simulate
+from finitewidth import MLP, ShapedAttention, ShapedResNet, ntk_samples, simulate
 
 MLP_LANE = "finitewidth.ensembles.simulation.add_lane"  # (tally, sampler, key, start, networks, lane)
 BLOCK_LANE = "finitewidth.ensembles.shaped.simulation.walk"  # (process, key, first, saved_steps, radius, lane)
@@ -70,6 +72,25 @@ def test_blocks(monkeypatch, block, method, width):
     network, lane = about_to_draw(monkeypatch, BLOCK_LANE, block.at(width, 10), V0, networks=500_000, method=method)
     least = SAMPLES**2 if method == "chain" else width**2 * (4 if isinstance(block, ShapedResNet) else 1)
     check(network.numbers(), lane, least)
+
+
+@pytest.mark.parametrize("method", ["lazy", "dense"])
+def test_tangent_kernels_side_by_side(monkeypatch, method):
+    """A thousand tiny networks take a few lanes, wide ones fit the cache; and a network has the same digits in any company."""
+    module, lanes = sys.modules[ntk_samples.__module__], []  # which has the name of its verb
+
+    def recorded(advance, state, *, total, lane, **how):
+        lanes.append(lane)
+        return run(advance, state, total=total, lane=lane, **how)
+
+    run = module.run
+    monkeypatch.setattr(module, "run", recorded)
+    tiny = MLP("tanh", (5, 4, 3, 2))
+    many, few = ntk_samples(tiny, X, 1000, 3, method), ntk_samples(tiny, X, 3, 3, method)
+    np.testing.assert_array_equal(few, many[:3])
+    assert many.any(axis=(1, 2, 3, 4)).all()
+    ntk_samples(MLP("linear", (5, 1500, 1500, 1)), X, 1, 0, method)
+    assert lanes == [256, 256, {"lazy": 4, "dense": 1}[method]]
 
 
 def test_no_more_than_are_asked_for(monkeypatch):

@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 from finitewidth._errors import ArgumentError, BlowUpError, DomainError, ShapeError, UnknownNameError
 from finitewidth.ensembles import simulate
 from finitewidth.ensembles.measured import measured_metric
-from finitewidth.ensembles.moments import empty
 from finitewidth.ensembles.samplers import METHODS
-from finitewidth.ensembles.simulation import Tally, add_lane
+from finitewidth.ensembles.simulation import add_lane
+from finitewidth.ensembles.tally import new_tally
 from finitewidth.networks import MLP
 from finitewidth.results import Ensemble, Flow
 
@@ -116,11 +116,11 @@ def test_standard_errors_are_honest():
     K = X @ X.T / 3
     V = np.einsum("ac,bd->abcd", K, K) + np.einsum("ad,bc->abcd", K, K)
     sampler = METHODS["chain"](net, jnp.asarray(X))
-    start = Tally(empty(jnp.asarray(K[None, *np.triu_indices(2)])), jnp.ones(1, dtype=bool))
+    start = new_tally(jax.eval_shape(sampler, jax.random.key(0)), jnp.asarray([K, K]), None)
 
     def run(seed):
         tally = add_lane(start, sampler, jax.random.key(seed), 0, 1024, 1024)
-        return measured_metric(net, jnp.asarray([K, K]), tally)
+        return measured_metric(net, jnp.asarray([K, K]), tally, 1024)
 
     runs = [run(seed) for seed in range(300)]
     for scores in ([z_scores(run.G[1], K) for run in runs], [z_scores(run.V[1], V) for run in runs]):

@@ -32,6 +32,7 @@ def test_every_call_is_recorded():
 
 
 @pytest.mark.measured
+@pytest.mark.filterwarnings("ignore:Standard errors")  # few networks
 @pytest.mark.parametrize("name", CALLS)
 def test_same_numbers(name):
     old, new = recorded(name), results(name)

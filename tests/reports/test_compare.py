@@ -12,11 +12,12 @@ from matplotlib import pyplot
 from rich.console import Console
 
 import made_up
-from finitewidth import ArgumentError, ShapeError
+from finitewidth import ArgumentError, ShapeError, ValidityWarning
 from finitewidth.ensembles import simulate
 from finitewidth.expansion import flow
 from finitewidth.networks import MLP
 from finitewidth.reports import compare
+from finitewidth.reports.comparison.flow_tables import deviation
 from finitewidth.reports.comparison.flows import expected_largest
 from finitewidth.results import Flow
 
@@ -192,6 +193,67 @@ def test_other_inputs_are_refused(theory):
     other = eqx.tree_at(lambda flow: flow.K, measured, measured.K * np.array([1.001, 1, 1])[:, None, None])
     with pytest.raises(ArgumentError, match="other inputs"):
         compare(theory, other)
+
+
+def untrusted(measured, name, layer, effective=3.0):
+    """The measurement with as few as `effective` networks behind a quantity's errors in one layer."""
+    found = getattr(measured, name)
+    count = np.full(found.mean.shape, 100.0)
+    count[layer - 1] = effective
+    return eqx.tree_at(
+        lambda flow: getattr(flow.metric, name).effective_networks, measured, count, is_leaf=lambda leaf: leaf is None
+    )
+
+
+def test_errors_that_cannot_be_trusted_say_nothing_against_theory(theory):
+    """A deviation of 50 standard errors that a few networks decide is none; what can tell is judged as ever."""
+    measured = shifted(made_up.perfect(theory), "V", 3, (0, 0, 0, 0), -50 * made_up.ERRORS["V"])
+    measured = shifted(measured, "G", 2, (0, 1), 3 * made_up.ERRORS["G"])
+    assert compare(theory, measured).worst.component == "V(00)(00)"
+    table = compare(theory, untrusted(measured, "V", 3))
+    assert (table.worst.component, table.worst.layer, table.worst.trustworthy) == ("G(0,1)", 2, True)
+    assert table.worst.deviation == pytest.approx(3)
+    assert table.deviation.min() == pytest.approx(-50)  # still to be read, entry by entry
+    lines = {(line.quantity, line.layer): line for line in table.summary()}
+    assert lines["V", 3][2:] == (6, 0.0, 0.0, 0.0, 6)
+    assert lines["V", 2].cannot_tell == 0
+    text = str(table)
+    assert "6 of 36 entries cannot tell" in " ".join(text.split())
+    assert "method='population'" in text
+    assert "?" in text
+    assert "-50" not in text
+    assert max(map(len, text.splitlines())) <= 88
+    assert [row["trustworthy"] for row in table.to_dict()["rows"]].count(False) == 6
+
+
+def test_entries_that_cannot_tell_are_marked_where_nothing_else_is_left(theory):
+    """A table of farthest entries shows them last, without a number."""
+    measured = made_up.perfect(theory)
+    for name in made_up.ERRORS:
+        measured = untrusted(measured, name, 2)
+    rows = compare(theory, measured).farthest(36)
+    assert [row.trustworthy for row in rows] == [True] * 24 + [False] * 12
+    assert deviation(rows[-1].deviation, rows[-1].trustworthy).text == "cannot tell"
+
+
+def test_no_word_of_trust_where_all_can_be_trusted(theory):
+    measured = made_up.perfect(theory)
+    for table in (compare(theory, measured), compare(theory, untrusted(measured, "V", 3, effective=10.0))):
+        assert table.trustworthy.all()
+        assert "cannot tell" not in str(table)
+
+
+def test_heavy_tails_are_no_disagreement():
+    """Six ReLU layers of width 8, where theory of V leaves out much and a thousand networks cannot tell how much."""
+    net, x = MLP("relu", (3, 8, 8, 8, 8, 8, 1), C_W=2.0), np.array([[1.0, 0.4, -0.3]])
+    with pytest.warns(ValidityWarning, match="cannot be trusted"):
+        measured = simulate(net, x, networks=1000, seed=2)
+    with pytest.warns(ValidityWarning, match="expansion in 1/n"):
+        theory = flow(net, x)
+    table = compare(theory, measured)
+    last = (table.quantity == "V") & (table.layer == 6)
+    assert not table.trustworthy[last].any()
+    assert "cannot tell" in str(table)
 
 
 @pytest.mark.measured

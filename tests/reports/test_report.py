@@ -50,6 +50,7 @@ def test_numbers_are_those_of_the_flow(made):
             assert layers["correlation"][i][a] == pytest.approx(cosine, rel=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore:Standard errors")  # few networks
 def test_measured_numbers_are_those_of_the_simulation(made):
     x, _ = generic_inputs(4, 1.0)
     measured = simulate(tune(NET), x, networks=200, seed=5)

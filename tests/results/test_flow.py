@@ -130,3 +130,15 @@ def test_numpy_outside_of_a_trace_and_traced_inside(theory):
 
     np.testing.assert_allclose(last_vertex(jnp.asarray(X)), theory.relative_fluctuation[-1], rtol=1e-9)
     assert seen == [True] * 4
+
+
+def test_effective_networks_of_parts():
+    """Networks behind an error are chosen with it, and are not scaled; ten of them are trusted."""
+    count = np.array([[4.0, 9.99, 10.0], [50.0, 1.0, 300.0]])
+    found = Measurement(np.zeros((2, 3)), np.ones((2, 3)), count)
+    np.testing.assert_array_equal(found.trustworthy, count >= 10)
+    np.testing.assert_allclose((found[1].map(lambda part: 0.3 * part)).effective_networks, count[1], rtol=1e-15)
+    assert not found[1, 1].trustworthy
+    unknown = Measurement(np.zeros(2), np.ones(2))
+    assert unknown[0].effective_networks is None
+    assert unknown.trustworthy.all()

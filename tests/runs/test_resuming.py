@@ -37,7 +37,7 @@ USERS = {
         {"block": BLOCK, "V0": V0, "depth_to_width": 0.5, "paths": 50, "steps": 6, "save": 2},
         (16, 32, 48, 50),
     ),
-    "ntk_samples": (ntk_samples, {"net": NET, "x": X, "networks": 4, "method": "dense"}, (1, 2, 3, 4)),
+    "ntk_samples": (ntk_samples, {"net": NET, "x": X, "networks": 50, "method": "dense"}, (16, 32, 48, 50)),
 }
 CHANGES = {
     "simulate MLP": [
@@ -251,7 +251,7 @@ def result(user, **how):
     if user == "covariance_sde":
         law = fw.covariance_sde(block, V0, 1.0, paths=100_000, steps=400, save=2, **how)
     if user == "ntk_samples":
-        return (fw.ntk_samples(net, x, 1500, method="dense", **how),)
+        return (fw.ntk_samples(net, x, 100_000, method="dense", **how),)
     return law.V, law.stopping_times, law.status
 """
 KILLED_MAIN = "np.savez(sys.argv[3], *result(sys.argv[1], checkpoint=sys.argv[2]))"

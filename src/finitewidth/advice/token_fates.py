@@ -1,6 +1,5 @@
 """What becomes of tokens in a deep shaped Transformer, and the shaping under which they survive."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ GAMMAS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _ACCEPTED = 0.05  # share of networks that may go wrong
 _PATHS = 512
-_FEWEST_STEPS, _LONGEST_STEP = 64, 1.0  # in depth over width
+_FAR = 1e3  # times the norm at the start, from where next to no path comes back: it is not followed further
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,7 @@ def _scan(
     seed: int,
 ) -> tuple[Fates, ...]:
     def law(block: ShapedBlock) -> CovarianceLaw:
-        longest = min(_LONGEST_STEP, float(block.largest_step))
-        steps = max(_FEWEST_STEPS, math.ceil(depth_to_width / longest))
-        return covariance_sde(block, V0, depth_to_width, _PATHS, seed, steps=steps, save=1)
+        radius = _FAR * float(np.linalg.norm(V0))
+        return covariance_sde(block, V0, depth_to_width, _PATHS, seed, save=1, radius=radius)
 
     return tuple(token_fates(law(block_of(value))) for value in values)

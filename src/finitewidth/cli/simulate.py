@@ -19,10 +19,11 @@ Measured in every layer: the mean metric G, its covariance V and its shift G1 fr
 `simulate`. The table shows the first inputs, JSON holds everything.
 
 methods:
-  chain   the kernel's own Markov chain: no weights, by far the fastest
-  dense   networks with all their weights
-  lazy    only the products with the weights that a forward pass asks for
-All three have the same law.
+  chain       the kernel's own Markov chain: no weights, by far the fastest
+  dense       networks with all their weights
+  lazy        only the products with the weights that a forward pass asks for
+  population  the chain, resampled towards the rare networks of which covariances are made: for deep and narrow networks
+All have the same averages.
 
 examples:
   finitewidth simulate --activation relu --widths 3,64,64,1
@@ -39,7 +40,9 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     add_inputs(command, "two random ones, drawn with the seed")
     command.add_argument("--networks", type=int, default=10_000, metavar="M", help="default: 10000")
     command.add_argument("--seed", type=int, default=0, metavar="S", help="default: 0")
-    command.add_argument("--method", default="chain", metavar="NAME", help="chain, dense or lazy; default: chain")
+    command.add_argument(
+        "--method", default="chain", metavar="NAME", help="chain, dense, lazy or population; default: chain"
+    )
     command.add_argument("--checkpoint", metavar="FILE", help="keep the state here; a killed run resumes from it")
     add_json(command)
     command.set_defaults(run=run)

@@ -33,13 +33,29 @@ def metric_chain(
 
     `layers` are $2..L$. Neurons are drawn `block` at a time; widths are ordinary values.
     """
-    blocks = -(-hidden_widths // block)
-    first_blocks = jnp.cumsum(blocks) - blocks  # numbered through the network
 
     def step(metric: Array, xs: tuple[Array, Array, Layer]) -> tuple[Array, Array]:
-        width, first_block, layer = xs
-        total = gram_of_neurons(key, pivoted_root(metric), activation, width, block, first_block)
-        metric = kernel_of(layer.C_b, layer.C_W / width, total)
+        metric = next_metric(key, metric, activation, *xs, block)
         return metric, metric
 
-    return lax.scan(step, first, (hidden_widths, first_blocks, layers))[1]
+    return lax.scan(step, first, (hidden_widths, first_blocks(hidden_widths, block), layers))[1]
+
+
+def next_metric(
+    key: Key[Array, ""],
+    metric: Float[Array, "N N"],
+    activation: Activation,
+    width: Int[Array, ""],
+    first_block: Int[Array, ""],
+    layer: Layer,
+    block: int,
+) -> Float[Array, "N N"]:
+    """One step of the chain, PDLT (4.69)-(4.70)."""
+    total = gram_of_neurons(key, pivoted_root(metric), activation, width, block, first_block)
+    return kernel_of(layer.C_b, layer.C_W / width, total)
+
+
+def first_blocks(hidden_widths: Int[Array, " later"], block: int) -> Int[Array, " later"]:
+    """The number of each layer's first block of neurons: blocks are numbered through the network."""
+    blocks = -(-hidden_widths // block)
+    return jnp.cumsum(blocks) - blocks

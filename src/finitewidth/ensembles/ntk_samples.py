@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.random import fold_in
 from jaxtyping import Float, Int, Key
@@ -15,12 +16,14 @@ from .._errors import UnknownNameError
 from .._validation import as_ensemble, as_inputs
 from ..kernels.tangent_map import check_has_tangent_kernel
 from ..networks import MLP, as_mlp
+from ..runs.lanes import lane_size
 from ..runs.run import run
 from ..runs.store import empty_store, put
 from .forward_backward import MatrixKind, backward, draw, forward
 from .gaussian_matrix import DenseGaussian, LazyGaussian
 from .tangent_samplers import kernel_from_gradients
 
+_AT_MOST = 256  # networks side by side: more gain nothing, and someone who asks for a few waits for all of a lane
 _KINDS: dict[str, MatrixKind] = {"dense": DenseGaussian, "lazy": LazyGaussian}
 
 
@@ -45,32 +48,49 @@ def ntk_samples(
       matrix that fits; `"dense"` draws all weights. Both have the same law.
     - `progress`, `checkpoint`: as in `simulate`.
 
-    **Returns:** an array with axes (network, $i_1$, $i_2$, $\alpha_1$, $\alpha_2$). One network is in memory at a time.
+    **Returns:** an array with axes (network, $i_1$, $i_2$, $\alpha_1$, $\alpha_2$). Networks are drawn as many at a time as fit the cache,
+    wide ones one by one.
     """
     check_has_tangent_kernel(as_mlp(net).activation)
     inputs = as_inputs(x, "x", net.widths[0])
     networks, seed = as_ensemble(networks, seed)
     if not isinstance(method, str) or method not in _KINDS:
         raise UnknownNameError("method", method, _KINDS)
-    key = jax.random.key(seed)
+    key, kind = jax.random.key(seed), _KINDS[method]
+    # Whatever `networks` is: compiled code that depended on it would round differently.
+    lane = lane_size(_numbers_per_network(net, len(inputs), kind), _AT_MOST)
 
-    def one_from(first: Int[Array, ""] | int) -> Float[Array, "1 n_L n_L N N"]:
-        return _one(net, inputs, fold_in(key, first), _KINDS[method])[None]
+    def lane_from(first: Int[Array, ""] | int) -> Float[Array, "lane n_L n_L N N"]:
+        return _lane(net, inputs, key, first, kind, lane)
 
     return run(
-        lambda store, first: put(store, first, one_from(first)),
-        empty_store(jax.eval_shape(one_from, 0), networks),
+        lambda store, first: put(store, first, lane_from(first)),
+        empty_store(jax.eval_shape(lane_from, 0), networks),
         total=networks,
-        lane=1,
+        lane=lane,
         problem=(net, inputs, networks, seed, method),
-        chunk_size=1,
+        chunk_size=lane,
         checkpoint=checkpoint,
         progress=progress,
     )
 
 
-@partial(jax.jit, static_argnames="kind")
-def _one(net: MLP, x: Float[Array, "N n_0"], key: Key[Array, ""], kind: MatrixKind) -> Float[Array, "n_L n_L N N"]:
-    passed, network = forward(draw(net, key, kind), x)
-    gradients, _ = backward(network, passed, tuple(range(net.widths[-1])))
-    return kernel_from_gradients(net, passed, gradients)
+@partial(jax.jit, static_argnames=("kind", "lane"))
+def _lane(
+    net: MLP, x: Float[Array, "N n_0"], key: Key[Array, ""], first: Int[Array, ""] | int, kind: MatrixKind, lane: int
+) -> Float[Array, "lane n_L n_L N N"]:
+    """Networks number `first`, `first + 1`, ..., side by side."""
+
+    def one(number: Array) -> Array:
+        passed, network = forward(draw(net, fold_in(key, number), kind), x)
+        gradients, _ = backward(network, passed, tuple(range(net.widths[-1])))
+        return kernel_from_gradients(net, passed, gradients)
+
+    return jax.vmap(one)(first + jnp.arange(lane))
+
+
+def _numbers_per_network(net: MLP, samples: int, kind: MatrixKind) -> int:
+    """Vectors of every layer, forwards and backwards from each output; all weights if they are stored."""
+    outputs = net.widths[-1]
+    vectors = 4 * samples * (1 + outputs) * sum(net.widths) + net.depth * (outputs * samples) ** 2
+    return vectors + (net.parameters if kind is DenseGaussian else 0)

@@ -60,8 +60,11 @@ def simulate(
 
     For an `MLP`: mean and covariance of the metrics $\widehat G^{(\ell)}$, PDLT (4.70), and of the tangent kernels
     $\widehat H^{(\ell)}$, PDLT (8.5), as a [`Flow`][finitewidth.results.flow.Flow] like that of `flow`, each field with `.mean` and
-    `.standard_error`; all estimators are unbiased. For a block at a width and a depth, `block.at(width, depth)`: paths of the
-    covariance of its tokens, as a [`CovarianceLaw`][finitewidth.results.covariance_law.CovarianceLaw] like that of `covariance_sde`.
+    `.standard_error`; all estimators are unbiased. Where a few networks decide a standard error, as in deep and narrow networks,
+    a `ValidityWarning` says so, and `.trustworthy` marks the entries. For a block at a width and a depth,
+    `block.at(width, depth)`: paths of the covariance of its tokens, as a
+    [`CovarianceLaw`][finitewidth.results.covariance_law.CovarianceLaw]
+    like that of `covariance_sde`.
 
     **Arguments:**
 
@@ -74,7 +77,10 @@ def simulate(
       bit-identical whatever `chunk_size`, whether or not a run was interrupted.
     - `method`: `"chain"` follows the metric, or the covariance, by its own Markov chain, needs no weights and is by far the
       fastest; `"dense"` draws all weights; `"lazy"` (MLPs) draws only the products with weights that are asked for. All have
-      the same law. By default the chain; for tangent kernels, which have none, dense weights up to width 256, lazy ones beyond.
+      the same law. `"population"` (MLPs, without tangent kernels) follows the chain in populations that favour the rare networks
+      of which covariances are made: the same averages with far smaller errors where tails are heavy, as many networks or a few
+      more, so that populations have one size; use at least a thousand.
+      By default the chain; for tangent kernels, which have none, dense weights up to width 256, lazy ones beyond.
     - `through` (MLPs): how far to measure: `"vertex"`, the default, stops at the group `metric`, with `G`, `G1` and `V`; `"ntk"`
       adds the group `tangent`. With dense weights it measures every layer, the $n\times n$ kernels of all pairs of inputs being
       stored; with lazy ones only the last layer, at any width (`tangent.layers` says which: to measure another layer, make

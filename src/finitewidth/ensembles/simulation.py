@@ -21,9 +21,11 @@ from ..results import Ensemble, Flow, Measurement
 from ..runs.lanes import lane_size
 from ..runs.run import run
 from .measured import measured_metric, measured_tangent
+from .populations import simulate_populations
 from .samplers import METHODS, Sampler
 from .tally import Tally, add_samples, new_tally
 from .tangent_samplers import TANGENT_METHODS
+from .trust import warn_of_few_networks
 
 Through = Literal["vertex", "ntk"]
 
@@ -32,6 +34,7 @@ _METHODS: dict[str, dict[str, Callable[[MLP, Float[Array, "N n_0"]], Sampler]]] 
     "vertex": METHODS,
     "ntk": TANGENT_METHODS,
 }
+_POPULATION = "population"
 
 
 def simulate_mlp(
@@ -57,8 +60,11 @@ def simulate_mlp(
 
     kernels = kernel_recursion(net, net.first_kernel(inputs))
     limit = tangent_kernel_recursion(net, inputs, kernels) if through == "ntk" else None
-    tally = None
-    if net.depth > 1:
+    how: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "checkpoint": checkpoint}
+    tally = metric = None
+    if net.depth > 1 and method == _POPULATION:
+        metric, networks = simulate_populations(net, kernels, networks, seed, **how)
+    elif net.depth > 1:
         sampler, key = _METHODS[through][method](net, inputs), jax.random.key(seed)
         lane = lane_size(sampler.numbers_per_network(), networks)
         tally = run(
@@ -67,18 +73,19 @@ def simulate_mlp(
             total=networks,
             lane=lane,
             problem=(net, inputs, networks, seed, method, through, lane),
-            chunk_size=chunk_size,
-            checkpoint=checkpoint,
-            progress=progress,
             check=partial(_check_finite, net=net),
+            **how,
         )
-    return Flow(
+    measured = Flow(
         net,
         np.asarray(kernels),
-        measured_metric(net, kernels, tally),
-        None if limit is None else measured_tangent(net, limit, tally),
+        measured_metric(net, kernels, tally, networks) if metric is None else metric,
+        None if limit is None else measured_tangent(net, limit, tally, networks),
         ensemble=Ensemble(networks, seed, method),
     )
+    if net.depth > 1:
+        warn_of_few_networks(measured)
+    return measured
 
 
 @partial(jax.jit, static_argnames="lane")
@@ -92,11 +99,11 @@ def add_lane(
 
 
 def _method(net: MLP, method: Any, through: Through) -> str:
-    known = _METHODS[through]
+    known = (*METHODS, _POPULATION) if through == "vertex" else tuple(TANGENT_METHODS)
     if method is None:
         wide = max(net.hidden_widths, default=1) > _WIDEST_DENSE
         return "chain" if through == "vertex" else "lazy" if wide else "dense"
-    if isinstance(method, str) and method in METHODS and method not in known:
+    if isinstance(method, str) and method in ("chain", _POPULATION) and method not in known:
         raise ArgumentError(
             "method", f"{method!r}, under which weights do not exist", "'dense' or 'lazy' for through='ntk'"
         )

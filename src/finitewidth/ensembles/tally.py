@@ -11,6 +11,7 @@ from . import means
 from .means import Means, no_samples
 from .moments import Moments, add, add_replicas, empty
 from .samplers import Sample, TangentSample
+from .tails import Tails, add_tails, no_tails
 
 
 class TangentTally(eqx.Module):
@@ -18,14 +19,20 @@ class TangentTally(eqx.Module):
 
     joint: Moments
     """Of metric and mean kernel together, on unordered pairs of samples: P entries each."""
+    tails: Tails
+    """Of the mean kernel, averaged over replicas."""
     B: Means
     F: Means
+    tails_of_B: Tails
+    tails_of_F: Tails
 
 
 class Tally(eqx.Module):
     """All sums so far, and whether all that went into them was finite."""
 
     moments: Moments
+    tails: Tails
+    """Of the metric."""
     finite: Bool[Array, " later"]
     tangent: TangentTally | None = None
 
@@ -42,13 +49,26 @@ class Tally(eqx.Module):
 def new_tally(shapes: Sample, kernels: Float[Array, "L N N"], limit: Float[Array, "L N N"] | None) -> Tally:
     """Nothing yet; sums will be about infinite width: about `kernels`, and about the `limit` of the tangent kernel."""
     pairs = pair_index(kernels.shape[-1])
-    tally = Tally(empty(pairs.pack(kernels[1:])), jnp.ones(len(kernels) - 1, dtype=bool))
+    metric = pairs.pack(kernels[1:])
+    tally = Tally(empty(metric), no_tails(metric.shape, orders=6), jnp.ones(len(metric), dtype=bool))
     if limit is None or shapes.tangent is None:
         return tally
     measured = len(shapes.tangent.kernels)
     reference = jnp.concatenate([pairs.pack(kernels), pairs.pack(limit)], axis=-1)[-measured:]
-    tangent = TangentTally(empty(reference), no_samples(shapes.tangent.B.shape), no_samples(shapes.tangent.F.shape))
-    return Tally(tally.moments, tally.finite, tangent)
+    shape = shapes.tangent.B.shape  # that of F too
+    return Tally(
+        tally.moments,
+        tally.tails,
+        tally.finite,
+        TangentTally(
+            empty(reference),
+            no_tails((measured, len(pairs.a)), orders=6),
+            no_samples(shape),
+            no_samples(shape),
+            no_tails(shape, orders=3),
+            no_tails(shape, orders=3),
+        ),
+    )
 
 
 def add_samples(tally: Tally, samples: Sample, counted: Bool[Array, " B"]) -> Tally:
@@ -58,7 +78,12 @@ def add_samples(tally: Tally, samples: Sample, counted: Bool[Array, " B"]) -> Ta
     tangent = tally.tangent
     if tangent is not None and samples.tangent is not None:
         tangent = _add_tangent(tangent, packed, samples.tangent, counted)
-    return Tally(add(tally.moments, packed, counted), tally.finite & finite.all(axis=0), tangent)
+    return Tally(
+        add(tally.moments, packed, counted),
+        add_tails(tally.tails, packed, counted),
+        tally.finite & finite.all(axis=0),
+        tangent,
+    )
 
 
 def _add_tangent(
@@ -68,8 +93,11 @@ def _add_tangent(
     same = jnp.broadcast_to(metrics[:, -kernels.shape[1] :, None], kernels.shape)
     return TangentTally(
         add_replicas(tally.joint, jnp.concatenate([same, kernels], axis=-1), counted),
+        add_tails(tally.tails, jnp.mean(kernels, axis=-2), counted),
         means.add_samples(tally.B, samples.B, counted),
         means.add_samples(tally.F, samples.F, counted),
+        add_tails(tally.tails_of_B, samples.B, counted),
+        add_tails(tally.tails_of_F, samples.F, counted),
     )
 
 

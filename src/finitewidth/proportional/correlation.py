@@ -58,11 +58,11 @@ def correlation_coefficients(block: ShapedBlock) -> Coefficients:
     for part in block.parts:
         if isinstance(part, ShapedMLP) and isinstance(part.activation, ShapedReLU):
             rate += part.activation.chi_squared if part.activation.exponent <= 0.5 else 0.0
-        elif isinstance(part, ShapedResNet):
+        elif isinstance(part, ShapedResNet) and isinstance(part.activation, ShapedReLU):
             rate += float(part.gamma) ** 2 * part.activation.chi_squared
         else:
             wanted = "MLPs and ResNets with shaped ReLUs: only their correlation moves by itself"
-            raise ArgumentError("block", type(part).__name__, wanted)
+            raise ArgumentError("block", repr(part), wanted)
     return Coefficients(float(block.value_noise), rate)
 
 

@@ -1,4 +1,4 @@
-"""Figures that were measured, with their standard errors."""
+"""Figures that were measured, with their standard errors, and how far these can be trusted."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -6,12 +6,16 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from .._arrays import Array
 
 Leaf = TypeVar("Leaf")
 """What a field of a result is made of: an array in theory, a `Measurement` of an ensemble."""
+
+ENOUGH_NETWORKS = 10.0
+"""Effective networks from which on a standard error is trusted: with fewer, two standard errors hold the truth in 91 % of all runs
+or less instead of 95 % (measured, for Gaussian, exponential and log-normal fluctuations and for ReLU networks alike)."""
 
 
 class Measurement(eqx.Module):
@@ -19,14 +23,27 @@ class Measurement(eqx.Module):
 
     mean: Float[Array, "*shape"]
     standard_error: Float[Array, "*shape"]
+    effective_networks: Float[Array, "*shape"] | None = None
+    """How many networks stand behind each standard error, at most all: few where rare networks with large contributions
+    decide it. `None` where nobody counted."""
 
     def __getitem__(self, index: Any) -> "Measurement":
-        """The same part of both: `measured.G[2]` is layer three."""
+        """The same part of all: `measured.G[2]` is layer three."""
         return self.map(lambda part: part[index])
 
     def map(self, function: Callable[[Array], Array]) -> "Measurement":
-        """Both through a function that chooses entries or multiplies them by positive numbers."""
-        return Measurement(_as_array(function(self.mean)), _as_array(function(self.standard_error)))
+        """All through a function that chooses entries or multiplies them by positive numbers, which networks do not feel."""
+        count = self.effective_networks
+        if count is not None:
+            count = _as_array(function(count) / function(np.ones_like(count)))
+        return Measurement(_as_array(function(self.mean)), _as_array(function(self.standard_error)), count)
+
+    @property
+    def trustworthy(self) -> Bool[Array, "*shape"]:
+        """Where standard errors can be trusted; elsewhere too few networks decide them, and they tend to be too small."""
+        if self.effective_networks is None:
+            return np.ones(self.mean.shape, dtype=bool)
+        return _as_array(self.effective_networks >= ENOUGH_NETWORKS)
 
 
 def _as_array(value: Any) -> Array:

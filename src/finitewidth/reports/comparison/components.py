@@ -26,14 +26,15 @@ class Component:
     of_tangent_kernel: bool = False
 
     def columns(self, theory: Flow[Array], measured: Flow[Measurement]) -> tuple[np.ndarray, ...]:
-        """Name, layer, label, theory, measurement, standard error and natural size of every entry, layer by layer."""
+        """Name, layer, label, theory, measurement, standard error, whether that can be trusted, and natural size of every
+        entry, layer by layer."""
         index = self.index(theory.K.shape[1])
         # Tangent kernels may have been measured in some layers only.
         layers = np.asarray(
             measured.known_tangent().layers if self.of_tangent_kernel else np.arange(1, len(theory.K) + 1)
         )
         found = self.value(measured)
-        arrays = (np.asarray(self.value(theory))[layers - 1], found.mean, found.standard_error)
+        arrays = (np.asarray(self.value(theory))[layers - 1], found.mean, found.standard_error, found.trustworthy)
         values = [np.asarray(array)[(slice(None), *index)].ravel() for array in arrays]
         labels = _labels(self.name, index)
         entries = len(labels)

@@ -18,9 +18,20 @@ def deviation_tables(summary: Sequence[Summary], farthest: Sequence[Row]) -> tup
     return *(_by_layer(summary, group) for group in groups), _farthest(farthest)
 
 
-def deviation(value: float) -> Words:
-    """A deviation with its sign, to be seen when it is far."""
+def deviation(value: float, trustworthy: bool = True) -> Words:
+    """A deviation with its sign, to be seen when it is far; nothing that could be held against theory if it cannot tell."""
+    if not trustworthy:
+        return Words("cannot tell", Tone.SOFT)
     return Words(f"{value:+.2f}" if value else "0", Tone.BAD if abs(value) > FAR else Tone.PLAIN)
+
+
+def cannot_tell(silent: int, entries: int, method: str) -> str:
+    """What is to be thought of entries whose standard errors cannot be trusted."""
+    other = "" if method == "population" else ", or for G and V method='population',"
+    return (
+        f"{silent} of {entries} entries cannot tell: a few networks decide their standard errors, which are then too small "
+        f"to be trusted. They count neither for nor against theory. More networks{other} or larger widths would tell."
+    )
 
 
 def _by_layer(summary: Sequence[Summary], names: Sequence[str]) -> Table:
@@ -29,13 +40,21 @@ def _by_layer(summary: Sequence[Summary], names: Sequence[str]) -> Table:
     layers = tuple(str(line.layer) for line in found[names[0]])
     columns = [Column("layer", layers)]
     for name, lines in found.items():
-        largest = tuple(Words(f"{line.largest:.2f}", Tone.BAD if line.largest > FAR else Tone.PLAIN) for line in lines)
         columns += [
-            Column(f"{name} ({max(line.entries for line in lines)}):\nmax", largest),
-            Column("noise", tuple(f"{line.expected_largest:.2f}" for line in lines), tone=Tone.SOFT),
-            Column("rms", tuple(f"{line.rms:.2f}" for line in lines)),
+            Column(f"{name} ({max(line.entries for line in lines)}):\nmax", tuple(_largest(line) for line in lines)),
+            Column("noise", tuple(_told(line, line.expected_largest) for line in lines), tone=Tone.SOFT),
+            Column("rms", tuple(_told(line, line.rms) for line in lines)),
         ]
     return Table(tuple(columns), title="Deviations in standard errors")
+
+
+def _largest(line: Summary) -> Words:
+    return Words(_told(line, line.largest), Tone.BAD if line.largest > FAR else Tone.PLAIN)
+
+
+def _told(line: Summary, value: float) -> str:
+    """A figure, or a question mark where no entry can tell."""
+    return "?" if line.cannot_tell == line.entries else f"{value:.2f}"
 
 
 def _farthest(rows: Sequence[Row]) -> Table:
@@ -46,7 +65,7 @@ def _farthest(rows: Sequence[Row]) -> Table:
             Column("theory", digits((row.theory for row in rows), 6)),
             Column("measured", digits((row.measured for row in rows), 6)),
             Column("± error", digits((row.standard_error for row in rows), 2)),
-            Column("deviation", tuple(deviation(row.deviation) for row in rows)),
+            Column("deviation", tuple(deviation(row.deviation, row.trustworthy) for row in rows)),
         ),
         title="Farthest entries",
     )

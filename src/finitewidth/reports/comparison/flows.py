@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from ..._arrays import Array
 from ..._errors import ArgumentError, ShapeError
@@ -14,7 +14,7 @@ from ...results import Flow, Measurement
 from ..plain import plain
 from ..section import Tone, Words
 from .components import components
-from .flow_tables import deviation_tables
+from .flow_tables import cannot_tell, deviation_tables
 from .rows import Row, Summary
 from .same import check_same_description
 
@@ -37,6 +37,9 @@ class Comparison:
     Theory's side of `G` is $K + G^{\\{1\\}}/n$, the mean metric to the order known, PDLT (4.104), and that of `H`
     is $\\Theta + H^{\\{1\\}}/n$, PDLT (9.3). Theory is exact up to higher orders in 1/n, so with enough networks
     deviations must show: they shrink when widths grow.
+
+    Entries that are not `trustworthy` have standard errors that a few networks decide: their deviations say neither yes nor
+    no, and count for nothing in `worst`, `farthest` and `summary`.
     """
 
     quantity: np.ndarray
@@ -46,6 +49,7 @@ class Comparison:
     measured: Float[np.ndarray, " R"]
     standard_error: Float[np.ndarray, " R"]
     deviation: Float[np.ndarray, " R"]
+    trustworthy: Bool[np.ndarray, " R"]
     network: str
     networks: int
     seed: int
@@ -60,6 +64,7 @@ class Comparison:
             int(self.layer[index]),
             str(self.component[index]),
             *(float(column[index]) for column in (self.theory, self.measured, self.standard_error, self.deviation)),
+            trustworthy=bool(self.trustworthy[index]),
         )
 
     def __iter__(self) -> Iterator[Row]:
@@ -67,12 +72,13 @@ class Comparison:
 
     @property
     def worst(self) -> Row:
-        """The entry that is farthest off."""
+        """The entry that is farthest off, of those that can tell if there are any."""
         return self.farthest(1)[0]
 
     def farthest(self, count: int) -> list[Row]:
-        """The `count` entries that are farthest off, the worst first."""
-        return [self[int(index)] for index in np.argsort(-np.abs(self.deviation), kind="stable")[:count]]
+        """The `count` entries that are farthest off, the worst first; those that cannot tell come after all others."""
+        order = np.lexsort((-np.abs(self.deviation), ~self.trustworthy))
+        return [self[int(index)] for index in order[:count]]
 
     def summary(self) -> list[Summary]:
         """One line for each quantity and layer."""
@@ -89,10 +95,13 @@ class Comparison:
         return list(dict.fromkeys(self.quantity.tolist()))
 
     def _summary(self, name: str, layer: int, mask: np.ndarray) -> Summary:
-        deviation = self.deviation[mask]
-        uncertain = int((self.standard_error[mask] > 0).sum())
-        rms = float(np.sqrt(np.mean(deviation**2)))
-        return Summary(name, layer, len(deviation), float(np.abs(deviation).max()), rms, expected_largest(uncertain))
+        told = mask & self.trustworthy
+        deviation = self.deviation[told]
+        uncertain = int((self.standard_error[told] > 0).sum())
+        largest, rms = (np.abs(deviation).max(), np.sqrt(np.mean(deviation**2))) if len(deviation) else (0.0, 0.0)
+        entries = int(mask.sum())
+        silent = entries - len(deviation)
+        return Summary(name, layer, entries, float(largest), float(rms), expected_largest(uncertain), silent)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows; an infinite deviation is the string "inf"."""
@@ -111,7 +120,9 @@ class Comparison:
 
         head = f"Theory against {self.networks} networks (method {self.method}, seed {self.seed})"
         tables = deviation_tables(self.summary(), self.farthest(_WORST))
-        return stacked((Words(head, Tone.STRONG), Words(self.network, Tone.SOFT), *tables))
+        silent = int((~self.trustworthy).sum())
+        caution = (Words(cannot_tell(silent, len(self), self.method)),) if silent else ()
+        return stacked((Words(head, Tone.STRONG), Words(self.network, Tone.SOFT), *caution, *tables))
 
     def __str__(self) -> str:
         from ..terminal import as_text
@@ -143,7 +154,7 @@ def compare_flows(theory: Flow[Array], measured: Flow[Measurement]) -> Compariso
         raise ArgumentError("measured", "networks that saw other inputs", "those of `theory`")
     ensemble = measured.known_ensemble()
     columns = [part.columns(theory, measured) for part in components(theory, measured)]
-    quantity, layer, component, expected, found, error, size = (
+    quantity, layer, component, expected, found, error, trustworthy, size = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
     return Comparison(
@@ -154,6 +165,7 @@ def compare_flows(theory: Flow[Array], measured: Flow[Measurement]) -> Compariso
         found,
         error,
         _deviation(found - expected, error, size),
+        trustworthy,
         network=repr(theory.net),
         networks=ensemble.networks,
         seed=ensemble.seed,

@@ -13,10 +13,13 @@ class Row(NamedTuple):
     measured: float
     standard_error: float
     deviation: float
+    trustworthy: bool
+    """Whether the standard error can be trusted; otherwise the deviation cannot tell."""
 
 
 class Summary(NamedTuple):
-    """One quantity in one layer: how far its entries are off, and how far noise alone would put the farthest."""
+    """One quantity in one layer: how far its entries are off, and how far noise alone would put the farthest. Entries that
+    cannot tell, because their standard errors cannot be trusted, are counted apart; all zeros if none can."""
 
     quantity: str
     layer: int
@@ -24,3 +27,4 @@ class Summary(NamedTuple):
     largest: float
     rms: float
     expected_largest: float
+    cannot_tell: int

@@ -2,9 +2,12 @@
 
 from functools import partial
 
+import numpy as np
+
 from ...figures import comparison as draw_comparison
-from ..comparison.flow_tables import FAR, deviation
+from ..comparison.flow_tables import FAR, cannot_tell, deviation
 from ..comparison.flows import Comparison
+from ..comparison.rows import Summary
 from ..numbers import digits, with_error
 from ..plain import plain
 from ..section import Column, Drawing, Section, Table, Tone, Words
@@ -31,30 +34,35 @@ def about_agreement(comparison: Comparison, fluctuation: float) -> Section:
 
 def sentence(comparison: Comparison, fluctuation: float) -> str:
     """How theory fares, and what to expect of it."""
-    if not any(line.expected_largest > 0 for line in comparison.summary()):
+    if not (comparison.standard_error > 0).any():
         return "Nothing fluctuates in a network of one layer."
     share = f"up to about {100 * fluctuation:.2g} %" if fluctuation < 1 else "more than the whole"
-    return (
+    left_out = (
         f"{comparison.networks} networks. Theory leaves out the next order in 1/n, here {share} of V and of the "
         "shift of K: more networks would resolve it, wider ones shrink it."
     )
+    silent = int(np.sum(~comparison.trustworthy))
+    return f"{left_out} {cannot_tell(silent, len(comparison), comparison.method)}" if silent else left_out
 
 
 def _largest(comparison: Comparison) -> Table:
     """One line a quantity."""
     names = comparison.quantities
     of = {name: [line for line in comparison.summary() if line.quantity == name] for name in names}
-    largest = (max(line.largest for line in lines) for lines in of.values())
     return Table(
         (
             Column("quantity", tuple(names), left=True),
             Column("entries", tuple(str(sum(line.entries for line in lines)) for lines in of.values())),
-            Column("largest deviation", tuple(_in_standard_errors(value) for value in largest)),
+            Column("largest deviation", tuple(_in_standard_errors(lines) for lines in of.values())),
         )
     )
 
 
-def _in_standard_errors(value: float) -> Words:
+def _in_standard_errors(lines: list[Summary]) -> Words:
+    told = any(line.expected_largest > 0 for line in lines)
+    if not told and any(line.cannot_tell for line in lines):
+        return Words("cannot tell", Tone.SOFT)
+    value = max(line.largest for line in lines)
     return Words(f"{value:.2f} std. errors", Tone.BAD if value > FAR else Tone.GOOD)
 
 
@@ -67,7 +75,7 @@ def _farthest(comparison: Comparison) -> Table:
             Column("layer", tuple(str(row.layer) for row in rows)),
             Column("theory", digits((row.theory for row in rows), 6)),
             Column("measured", tuple(with_error(row.measured, row.standard_error) for row in rows)),
-            Column("deviation", tuple(deviation(row.deviation) for row in rows)),
+            Column("deviation", tuple(deviation(row.deviation, row.trustworthy) for row in rows)),
         ),
         lines=1,
     )
