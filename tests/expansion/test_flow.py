@@ -143,7 +143,8 @@ def test_layers_may_differ():
         np.testing.assert_allclose(theory.K[layer], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["relu", pytest.param("gelu", marks=pytest.mark.measured)])
+@pytest.mark.measured  # `test_hard_cases` differentiates a flow in the fast tier
+@pytest.mark.parametrize("name", ["relu", "gelu"])
 def test_differentiable_in_inputs_and_hyperparameters(name):
     """Gradients of K, V and G1 against finite differences."""
     x = jnp.asarray(inputs(2, seed=3))

@@ -200,7 +200,6 @@ def test_the_manual():
     ("change", "message"),
     [
         ({"net": block()}, "`net`: got ShapedTransformer.*at a width and a depth"),
-        ({"net": block(heads=3).at(16, 3)}, "`width`.*a multiple of the 3 heads"),
         ({"net": ShapedAttention(0.2).at(16, 3)}, "`net`.*one attention and one feedforward layer"),
         ({"net": ShapedTransformer(ShapedResNet(0.2), ShapedAttention(0.2)).at(16, 3)}, "`net`.*one attention and one"),
         ({"net": ShapedTransformer(ShapedAttention(0.2), ShapedResNet(0.2, 0.5)).at(16, 3)}, "`net`.*c_plus = 0"),

@@ -290,6 +290,8 @@ def test_feedforward_layers_of_any_activation(activation):
         (lambda: ShapedAttention(-0.1), "gamma"),
         (lambda: ShapedAttention(0.5, tau0=0.0), "tau0"),
         (lambda: ShapedAttention(0.5, heads=0), "heads"),
+        (lambda: ShapedAttention(0.5, heads=3).at(16, 3), "width"),
+        (lambda: ShapedTransformer(ShapedAttention(0.5, heads=3), ShapedResNet(0.5)).at(16, 3), "width"),
         (lambda: ShapedAttention(0.5, mask="casual"), "mask"),
         (lambda: ShapedAttention(0.5, mask=np.ones((2, 3), dtype=bool)), "mask"),
         (lambda: ShapedAttention(0.5, mask=np.ones((2, 2))), "mask"),

@@ -93,6 +93,7 @@ def test_own_tokens(report):
     assert report.data["config"]["correlation"] == pytest.approx(0.2)
 
 
+@pytest.mark.measured
 def test_advice_at_any_depth():
     """Steps follow depth: at ten widths, 64 of them would be too long to keep covariances positive."""
     advice = recommend_gamma(lambda gamma: ShapedResNet(gamma, 0.0, -10.0), equal_tokens(2, 0.2), 10.0)

@@ -15,12 +15,15 @@ from .panels import LAYER, beside, conditional_average, distance, normal_rule, r
 from .places import Places
 
 PAIR_NODES = 20
+_ROUNDING = 1e-15  # of 1 - rho^2
 PAIRS_AT_ONCE = 16  # some ten megabytes of nodes
 
 
 def conditional_law(Kaa: Array, Kab: Array, Kbb: Array) -> tuple[Array, Array]:
     r"""$\beta = K_{ab}/K_{aa}$ and $s^2 = K_{bb} - K_{ab}^2/K_{aa}$ of $z_b = \beta z_a + s\,\xi$, also for $K_{aa} = 0$."""
     determinant = Kaa * Kbb - Kab**2
+    # Below rounding nothing separates the variables: at a variance of 1e8 a difference of rounding alone is felt by a function.
+    determinant = jnp.where(determinant > _ROUNDING * Kaa * Kbb, determinant, 0.0)
     return ratio(Kab, Kaa), root(jnp.where(Kaa > 0, ratio(determinant, Kaa), Kbb))
 
 
