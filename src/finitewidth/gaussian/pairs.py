@@ -10,6 +10,7 @@ import operator
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import ArrayLike
 
 from .._arrays import Array
 from . import grid, hermite, piecewise
@@ -61,9 +62,11 @@ def _stein(f, i, g, j, rule, covariance, tangents):
     return mixed_moment(f, i, g, j, rule, *covariance), tangent
 
 
-def pair_moment(f: Function, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array, rule: PairRule = None) -> Array:
+def pair_moment(
+    f: Function, i: int, j: int, Kaa: ArrayLike, Kab: ArrayLike, Kbb: ArrayLike, rule: PairRule = None
+) -> Array:
     r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ of one function, elementwise over covariances."""
-    return mixed_moment(f, i, f, j, rule, Kaa, Kab, Kbb)
+    return mixed_moment(f, i, f, j, rule, *(jnp.asarray(entry, dtype=float) for entry in (Kaa, Kab, Kbb)))
 
 
 def square_average(f: Function, K: Array) -> Array:
