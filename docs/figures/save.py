@@ -54,7 +54,7 @@ def _panel(axes: Axes) -> dict[str, Any]:
         "y": {"label": axes.get_ylabel(), "scale": axes.get_yscale(), "range": _rounded(_y(axes, axes.get_ylim()))},
         "texts": [text.get_text() for text in [*axes.texts, *(legend.get_texts() if legend else [])]],
         "lines": [_line(axes, line) for line in axes.get_lines()],
-        "areas": [_area(axes, area) for area in axes.collections],
+        "areas": [_area(axes, area) for area in axes.collections if _is_drawn(area)],
     }
 
 
@@ -62,6 +62,10 @@ def _line(axes: Axes, line: Line2D) -> dict[str, Any]:
     style = {"color": to_hex(line.get_color()), "line": line.get_linestyle(), "marker": str(line.get_marker())}
     x, y = line.get_data()
     return {"label": str(line.get_label()), **style, "x": _digest(_x(axes, x)), "y": _digest(_y(axes, y))}
+
+
+def _is_drawn(area: Collection) -> bool:
+    return isinstance(area, QuadMesh) or len(area.get_paths()) > 0  # a colour bar has dividers, even if it has none
 
 
 def _area(axes: Axes, area: Collection) -> dict[str, Any]:
