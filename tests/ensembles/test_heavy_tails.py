@@ -9,8 +9,8 @@ import pytest
 
 from finitewidth import ArgumentError, ValidityWarning
 from finitewidth.ensembles import simulate
+from finitewidth.ensembles.many_populations import metric_of_populations
 from finitewidth.ensembles.population import Estimate, Population
-from finitewidth.ensembles.populations import metric_of_populations
 from finitewidth.ensembles.tails import add_tails, effective_of_mean, effective_of_variance, no_tails
 from finitewidth.ensembles.trust import _said
 from finitewidth.kernels.kernel_map import kernel_recursion

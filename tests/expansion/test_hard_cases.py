@@ -68,6 +68,9 @@ def test_a_bound_that_does_not_hold():
         jax.block_until_ready(kernel(100.0))
     wide = jax.jit(lambda scale: fw.flow(net, scale * jnp.asarray(X), through="kernel", traced_variance=1e4).K)
     np.testing.assert_allclose(wide(100.0), fw.flow(net, 100 * X, through="kernel").K, rtol=1e-10)
+    for bound in (-1.0, np.nan):
+        with pytest.raises(DomainError, match="traced_variance"):
+            fw.flow(net, X, traced_variance=bound)
     closed = fw.MLP(activation="relu", widths=[2, 5, 5, 5])  # needs no rule
     doubled = jax.jit(lambda scale: fw.kernel(closed, scale * jnp.asarray(X)))
     np.testing.assert_allclose(doubled(100.0), fw.kernel(closed, 100 * X), rtol=1e-12)

@@ -46,8 +46,14 @@ FUNCTIONS = {  # and the points at which they change character
     "exp .8 z": (lambda z: jnp.exp(0.8 * z), [0.0]),
     "z^2 exp(-z^2)": (lambda z: z**2 * jnp.exp(-(z**2)), [0.0]),
     "sin 3 z": (lambda z: jnp.sin(3 * z), [0.0]),
+    "relu and a bump": (lambda z: jax.nn.relu(z) + jnp.exp(-((z / 0.1) ** 2)), [0.0]),  # all but made of lines
 }
-DECIDE = {"step at .4", "tanh 30 (z - 1)", "sin 3 z"}  # a jump away from zero, a steep slope, and neither
+DECIDE = {
+    "step at .4",
+    "relu and a bump",
+    "tanh 30 (z - 1)",
+    "sin 3 z",
+}  # a jump away from zero, a steep slope, and neither
 PAIRS = [pytest.param(name, marks=() if name in DECIDE else pytest.mark.measured) for name in FUNCTIONS]
 
 
@@ -142,6 +148,15 @@ def test_what_cannot_be_averaged_is_refused(function, match):
     for n in (1, 2):
         with pytest.raises(DomainError, match=match):
             fw.gaussian_expectation([function] * n, K[:n, :n])
+
+
+def test_arguments_are_named():
+    """Whatever is wrong with a function."""
+    for function in (lambda z: z.sum(), jnp.sqrt, lambda z: 1j * z):
+        with pytest.raises(fw.ArgumentError, match="`functions`"):
+            fw.gaussian_expectation([function], [[1.0]])
+    listed = fw.gaussian.Function(jnp.abs, [0.0])
+    assert float(fw.gaussian_expectation([listed], [[1.0]])) == pytest.approx(np.sqrt(2 / np.pi), rel=1e-12)
 
 
 def test_six_variables():

@@ -21,10 +21,10 @@ _FAR = np.array([-1e9, -1e6, -1e4, -3e2, -90.0, 90.0, 3e2, 1e4, 1e6, 1e9])  # be
 
 
 @entry()
-def _check(activation: Activation) -> Activation:
+def _check(activation: Activation, name: str) -> Activation:
     """Refuse what cannot be averaged: not traceable, not elementwise, not real, not finite near zero."""
     probe = jnp.asarray(np.linspace(-1.0, 1.0, 6) + 0.01)
-    name, compiled = "activation", jax.jit(activation.value)
+    compiled = jax.jit(activation.value)
     try:
         values = compiled(probe)
     except Exception as error:
@@ -70,15 +70,15 @@ def _half_lines(activation: Activation) -> Activation | None:
     return known if np.allclose(value(_FAR), known(jnp.asarray(_FAR)), rtol=1e-13, atol=0.0) else None
 
 
-def as_activation(activation: str | Activation | Callable[[Array], Array]) -> Activation:
-    """The `Activation` meant by a name, by an `Activation`, or by an elementwise JAX callable."""
+def as_activation(activation: str | Activation | Callable[[Array], Array], argument: str = "activation") -> Activation:
+    """The `Activation` meant by a name, by an `Activation`, or by an elementwise JAX callable; errors name the `argument`."""
     if isinstance(activation, str):
         try:
             return ACTIVATIONS[activation.lower()]
         except KeyError:
-            raise UnknownNameError("activation", activation, ACTIVATIONS) from None
+            raise UnknownNameError(argument, activation, ACTIVATIONS) from None
     if isinstance(activation, Activation):
-        return activation if activation in ACTIVATIONS.values() else _check(activation)
+        return activation if activation in ACTIVATIONS.values() else _check(activation, argument)
     if callable(activation):
-        return _check(Activation(activation, name=getattr(activation, "__name__", "custom").strip("<>")))
-    raise ArgumentError("activation", type(activation).__name__, "a name, an Activation or an elementwise JAX callable")
+        return _check(Activation(activation, name=getattr(activation, "__name__", "custom").strip("<>")), argument)
+    raise ArgumentError(argument, type(activation).__name__, "a name, an Activation or an elementwise JAX callable")

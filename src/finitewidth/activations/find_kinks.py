@@ -8,10 +8,11 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._errors import DomainError
+from ..gaussian.places import KINK_REACH
 from .sampling import sampled, size
 
 MOST_KINKS, _NEAR = 16, 9.0  # so many within nine of zero, which a Gaussian of unit variance does not leave
-_REACH, _STEP = 40.0, 0.01
+_STEP = 0.01
 _OFFSET = 0.00271  # so that kinks at round numbers fall between the nodes
 _NEAR_ZERO = 1.0271e-6 * 1.1 ** np.arange(97)  # up to the first steps: kinks close to zero are told apart
 _UNLIKE = 1.37  # distances to the left of zero are others than to the right: symmetry would hide a kink at zero
@@ -30,7 +31,7 @@ def find_kinks(value: Callable[[Array], Array]) -> tuple[float, ...]:
     Wherever a derivative changes more over a small interval than the next one explains, the interval is halved, always
     towards the half with more to explain. What is left of a steep but smooth change vanishes; a jump stays.
     """
-    far = np.arange(-_REACH, _REACH, _STEP) + _OFFSET
+    far = np.arange(-KINK_REACH, KINK_REACH, _STEP) + _OFFSET
     nodes, unit = np.sort(np.concatenate([far, -_UNLIKE * _NEAR_ZERO, _NEAR_ZERO])), size(value)
 
     def in_units(z: Float[np.ndarray, " n"]) -> Float[np.ndarray, "orders n"]:

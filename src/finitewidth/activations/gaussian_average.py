@@ -46,8 +46,8 @@ def gaussian_expectation(functions: Sequence[Function | Callable[[Array], Array]
         raise ShapeError("functions", got, f"one function for each of at most {_MOST_VARIABLES} variables")
     if not all(callable(f) for f in functions):
         raise ArgumentError("functions", "something that is not callable", "elementwise JAX callables")
-    known = {f: _with_all_kinks(f) for f in functions}
-    wrapped = [known[f] for f in functions]
+    known = {id(f): _with_all_kinks(f) for f in functions}
+    wrapped = [known[id(f)] for f in functions]
     if not is_concrete(K):
         average = _average(wrapped, K, TRACED_VARIANCE)
         return within_traced_variance(average, jnp.diagonal(K), TRACED_VARIANCE)
@@ -65,8 +65,10 @@ def gaussian_expectation(functions: Sequence[Function | Callable[[Array], Array]
 
 def _with_all_kinks(function: Function | Callable[[Array], Array]) -> Function:
     if not isinstance(function, Function):
-        return as_activation(function)
-    return as_activation(Activation(function.value, function.kinks)) if type(function) is Function else function
+        return as_activation(function, "functions")
+    if type(function) is not Function:
+        return function
+    return as_activation(Activation(function.value, tuple(function.kinks)), "functions")
 
 
 def _average(functions: list[Function], K: Array, largest_variance: float) -> Array:

@@ -20,8 +20,8 @@ from ..networks import MLP
 from ..results import Ensemble, Flow, Measurement
 from ..runs.lanes import lane_size
 from ..runs.run import run
+from .many_populations import simulate_populations
 from .measured import measured_metric, measured_tangent
-from .populations import simulate_populations
 from .samplers import METHODS, Sampler
 from .tally import Tally, add_samples, new_tally
 from .tangent_samplers import TANGENT_METHODS

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry, is_traced, warn
 from .._errors import UnknownNameError
+from .._validation import as_number
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..kernels.kernel_map import checked_if_traced, compiled_kernels, largest_variance
 from ..kernels.start import first_kernel, first_overlap
@@ -54,7 +55,7 @@ def flow(
     if not isinstance(through, str) or through not in get_args(Through):
         raise UnknownNameError("through", through, get_args(Through))
     K1 = first_kernel(net, x, kernel)
-    largest = largest_variance(net, K1, traced_variance)
+    largest = largest_variance(net, K1, as_number(traced_variance, "traced_variance", low=0.0))
     result = _groups(net, x, K1, largest, through, next_order)
     if not (net.activation.has_closed_pair and net.activation.has_closed_product):
         result = checked_if_traced(net, K1, largest, result)

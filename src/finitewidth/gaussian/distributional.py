@@ -24,13 +24,12 @@ from jaxtyping import ArrayLike
 from .._arrays import Array
 from .._errors import DomainError
 from .function import Function
-from .kinked_pairs import PAIR_NODES, PAIRS_AT_ONCE, average_pair, conditional_law
+from .kinked_pairs import PAIRS_AT_ONCE, average_pair, conditional_law
 from .panels import conditional_average, elementwise_in_chunks, ratio, root
-from .places import PanelRule, Places
+from .places import PAIR_NODES, PanelRule, Places
 
 _COINCIDENT = 1e-14  # of 1 - rho^2: the delta functions of two variables this close count as zero on each other
 _SHARP = 1e-12  # deviation, in its own units, left at coincidence: the two sides of a kink count half each
-_POLE = 3.0  # a derivative that has grown so much over the last three decades towards a kink is infinite there
 _ROUNDING = 1e-9  # one-sided limits are taken at a small distance: jumps below this are none
 
 
@@ -68,7 +67,7 @@ def _jumps(function: Function, order: int, reach: float) -> list[tuple[float, fl
         return []
     with jax.ensure_compile_time_eval():
         jumps = np.asarray(function.jumps(order))
-    if function.growth(order) > _POLE:
+    if function.is_infinite(order):
         got = f"a derivative of order {order + 1} across a kink beside which that of order {order} is infinite"
         raise DomainError("functions", got, "functions whose derivatives are finite beside their kinks")
     jumping = zip(function.kinks, jumps, strict=True)

@@ -1,7 +1,6 @@
 """A function of one Gaussian variable, with what averaging needs to know about it."""
 
 import functools
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
-from .places import Places, evaluated, find_places
+from .places import KINK_REACH, Places, evaluated, find_places
 
 ElementwiseFunction = Callable[[Array], Array]
 
@@ -19,8 +18,9 @@ ElementwiseFunction = Callable[[Array], Array]
 # above the spacing of floating-point numbers near kinks of order one.
 _BESIDE_A_KINK = 1e-12
 _AROUND_ZERO = 3.0
-_FAR = 40.0  # beyond the kinks that are looked for
+_PROBES = 64
 _FARTHER = 1e-9  # from where to the kink itself a jump does not change
+_POLE = 3.0  # a derivative that has grown so much from there to the kink is infinite
 _JUMP = 1e-6  # one-sided limits are taken at a small distance: a smaller jump is none
 
 
@@ -61,10 +61,14 @@ class Function:
 
     def jumps(self, order: int, beside: float = _BESIDE_A_KINK) -> Float[Array, " kinks"]:
         """The jump of the `order`-th derivative across each kink, between two points `beside` it."""
+        below, above = self._beside_kinks(order, beside)
+        return above - below
+
+    def _beside_kinks(self, order: int, beside: float) -> Float[Array, "2 kinks"]:
+        """The `order`-th derivative on both sides of each kink."""
         at = jnp.asarray(self.kinks, dtype=float)
         distance = beside * jnp.maximum(1.0, jnp.abs(at))
-        function = self.derivative(order)
-        return function(at + distance) - function(at - distance)
+        return self.derivative(order)(jnp.stack([at - distance, at + distance]))
 
     def has_jump(self, order: int) -> bool:
         """Whether the `order`-th derivative jumps at a kink."""
@@ -74,16 +78,13 @@ class Function:
             near, farther = (np.abs(self.jumps(order, beside)) for beside in (_BESIDE_A_KINK, _FARTHER))
         return bool(((near > _JUMP * self.size) & (near > farther / 2)).any())
 
-    def growth(self, order: int) -> float:
-        """The largest factor by which the `order`-th derivative grows over the last three decades towards a kink; about one for a
-        derivative that is finite there, $10^{3q}$ where it is infinite as a power $-q$ of the distance."""
-        at = np.asarray(self.kinks)
+    def is_infinite(self, order: int) -> bool:
+        """Whether the `order`-th derivative is infinite beside a kink, as the first of a root: it grows over the last decades."""
+        if not self.kinks:
+            return False
         with jax.ensure_compile_time_eval():
-            near, farther = (
-                np.abs([np.asarray(self.derivative(order)(at + side * beside)) for side in (-1, 1)])
-                for beside in (_BESIDE_A_KINK, _FARTHER)
-            )
-        return float(np.max(near / (farther + _JUMP * self.size), initial=0.0))
+            near, farther = (np.abs(self._beside_kinks(order, beside)) for beside in (_BESIDE_A_KINK, _FARTHER))
+        return bool((near > _POLE * (farther + _JUMP * self.size)).any())
 
     @property
     def size(self) -> float:
@@ -130,5 +131,8 @@ def _size(value: ElementwiseFunction) -> float:
 
 @functools.lru_cache(maxsize=512)
 def _is_zero(function: Function, order: int) -> bool:
-    probes = np.concatenate([np.linspace(a, b, 9)[1:-1] for a, b in itertools.pairwise((-_FAR, *function.kinks, _FAR))])
-    return not evaluated(function.derivative(order), probes).any()
+    """Looked for everywhere, and on the scale of the function around its places: what is narrow has no tails to be found by."""
+    places = function.places
+    distances = places.scale * np.geomspace(0.1, KINK_REACH / places.scale, _PROBES)
+    around = np.add.outer(np.asarray(places.points), np.concatenate([-distances, distances])).ravel()
+    return not evaluated(function.derivative(order), around).any()

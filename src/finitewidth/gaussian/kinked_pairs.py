@@ -12,9 +12,8 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .panels import LAYER, beside, conditional_average, distance, normal_rule, ratio, root, rungs
-from .places import Places
+from .places import PAIR_NODES, Places
 
-PAIR_NODES = 20
 _ROUNDING = 1e-15  # of 1 - rho^2
 PAIRS_AT_ONCE = 16  # some ten megabytes of nodes
 

@@ -22,10 +22,8 @@ from jaxtyping import Float, Int
 
 from .._arrays import Array
 from .chebyshev import Table, tabulate
-from .kinked_pairs import PAIR_NODES
 from .panels import (
     LAYER,
-    REACH,
     beside,
     conditional_average,
     distance,
@@ -35,7 +33,7 @@ from .panels import (
     root,
     rungs,
 )
-from .places import Places
+from .places import PAIR_NODES, REACH, Places
 
 _NODES = 10
 

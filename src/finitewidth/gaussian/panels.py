@@ -21,9 +21,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
-from .places import Places
+from .places import REACH, Places
 
-REACH = 9.0  # standard deviations: exp(-9**2 / 2) = 3e-18
 LAYER = 6.0  # noise of deviation s smooths a kink within 6 s: exp(-6**2 / 2) = 2e-8 of the layer's height is beyond
 _BULK = np.array([-3.0, 0.0, 3.0])  # panel ends that resolve the Gaussian itself
 _FAR = 1e3  # stands for any distance beyond REACH

@@ -16,10 +16,10 @@ from jaxtyping import ArrayLike, Float
 from .._arrays import Array
 from .._errors import ShapeError
 from .._validation import as_covariance, as_floats
-from .kinked_pairs import PAIR_NODES, PAIRS_AT_ONCE, average_pair
+from .kinked_pairs import PAIRS_AT_ONCE, average_pair
 from .nested import average_product
 from .panels import conditional_average, elementwise_in_chunks, root
-from .places import Places
+from .places import PAIR_NODES, Places
 
 ElementwiseFunction = Callable[[Array], Array]
 

@@ -19,13 +19,14 @@ from jaxtyping import Bool, Float
 from .._arrays import Array
 
 OWN_SCALE = 1.5  # tanh, erf, a Gaussian bump: functions of scale one are resolved on panels of this length
-_REACH = 40.0  # as far as kinks are looked for
+KINK_REACH = 40.0  # as far as kinks, and steep places, are looked for
+REACH = 9.0  # standard deviations to which averages of pairs are taken: exp(-9**2 / 2) = 3e-18
+PAIR_NODES = 20  # on each of their panels
 _NODES = 16
 _HALVINGS = 14
 _MOST_STEEP = 4
 _HUGE = 1e15  # times its size around zero: growth so fast that no average reaches there
 _TAIL, _ROUNDING = 1e-9, 1e-12  # of a panel's largest value, and of the function's: what a series may leave out
-_DEVIATIONS, _PANEL_NODES = 9.0, 20  # as averages of pairs take them
 _FEWEST_RUNGS, _GROWTH = 3, 8.0
 _BATCH = 1024  # points evaluated at once: one shape, so that an operation is compiled once for all functions
 
@@ -39,7 +40,7 @@ class PanelRule:
     @property
     def reach(self) -> float:
         """Beyond it nothing of a function matters."""
-        return _DEVIATIONS * self.deviation
+        return REACH * self.deviation
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ def evaluated(value: Callable[[Array], Array], z: Float[np.ndarray, "*shape"]) -
 @functools.lru_cache(maxsize=512)
 def find_places(value: Callable[[Array], Array], kinks: tuple[float, ...]) -> Places:
     """The places of a function that is analytic but for its `kinks`."""
-    known = sorted({0.0, *(kink for kink in kinks if abs(kink) < _REACH)})
-    low, high = _first_panels([-_REACH, *known, _REACH])
+    known = sorted({0.0, *(kink for kink in kinks if abs(kink) < KINK_REACH)})
+    low, high = _first_panels([-KINK_REACH, *known, KINK_REACH])
     size = np.abs(evaluated(value, np.linspace(-2 * OWN_SCALE, 2 * OWN_SCALE, _BATCH))).max()
     finished: list[np.ndarray] = []
     for _ in range(_HALVINGS):
@@ -115,19 +116,19 @@ def left_unresolved(value: Callable[[Array], Array], places: Places, variance: f
     """The part of a function, times the density of a Gaussian variable, that panels around these places do not see: more than the
     relative error of its averages."""
     deviation = math.sqrt(variance)
-    reach, places = _DEVIATIONS * deviation, places.reaching(PanelRule(deviation))
+    reach, places = REACH * deviation, places.reaching(PanelRule(deviation))
     near = min(places.scale, reach)
     ladder = near * (reach / near) ** (np.arange(places.rungs) / places.rungs)
     steps = np.concatenate([-ladder, [0.0], ladder])
     ends = np.concatenate([np.add.outer(np.asarray(places.points), steps).ravel(), np.array([-3, 0, 3]) * deviation])
     ends = np.unique(np.clip(np.concatenate([ends, [-reach, reach]]), -reach, reach))
     low, width = ends[:-1], np.diff(ends)
-    x, transform = legendre_transform(_PANEL_NODES)
+    x, transform = legendre_transform(PAIR_NODES)
     z = low[:, None] + width[:, None] * x
     integrand = evaluated(value, z) * np.exp(-(z**2) / (2 * variance))
     with np.errstate(all="ignore"):
         tail = np.abs(integrand @ transform)[:, -2:].max(axis=1)
-        whole = np.sum(np.abs(integrand) * width[:, None]) / _PANEL_NODES
+        whole = np.sum(np.abs(integrand) * width[:, None]) / PAIR_NODES
         return float(np.sum(tail * width) / whole) if whole > 0 else 0.0
 
 

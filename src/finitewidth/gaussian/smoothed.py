@@ -50,7 +50,7 @@ def product_average(
         least = jnp.linalg.eigvalsh(K / jnp.outer(positive, positive))[0]
         choice = _NODES[len(K)]
         step = 2 * _REACH / (np.array(choice) - 1)
-        ways = [functools.partial(_smoothed, functions, places, nodes=nodes) for nodes in choice]
+        ways = [functools.partial(_smoothed, functions, places, least=least, nodes=nodes) for nodes in choice]
         piece_by_piece = functools.partial(piecewise.product_average, functions, places)
         way = jnp.sum(least / 2 < (step / _STEP) ** 2)
         return jax.lax.switch(way, [*ways, piece_by_piece], K)
@@ -59,10 +59,10 @@ def product_average(
 
 
 def _smoothed(
-    functions: Sequence[ElementwiseFunction], places: Sequence[Places], K: Float[Array, "n n"], nodes: int
+    functions: Sequence[ElementwiseFunction], places: Sequence[Places], K: Float[Array, "n n"], least: Array, nodes: int
 ) -> Float[Array, ""]:
+    """On a grid of so many nodes along each axis; `least` is the smallest eigenvalue of the correlations."""
     variances = jnp.diagonal(K)
-    least = jnp.linalg.eigvalsh(K / jnp.sqrt(jnp.outer(variances, variances)))[0]
     noise = least / 2 * variances
     ends = jnp.sqrt(variances)[:, None] * np.linspace(-1.2 * _REACH, 1.2 * _REACH, nodes // _PANELS_PER_NODE + 1)
 

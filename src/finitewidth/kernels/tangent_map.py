@@ -20,13 +20,11 @@ from ..networks import MLP, Layer, as_mlp
 from .every_layer import every_layer
 from .kernel_map import checked_if_traced, gram, largest_variance
 
-_INFINITE = 3.0  # a slope that grows so much over the last three decades towards a kink is infinite there
-
 
 def has_tangent_kernel(activation: Activation) -> bool:
     r"""Whether $\langle\sigma'\sigma'\rangle$ can be had: not where the activation jumps, as the square of a delta function has no
     average, nor where its slope is infinite, as that of $\sqrt{|z|}$ at zero."""
-    return not activation.has_jump(0) and activation.growth(1) < _INFINITE
+    return not activation.has_jump(0) and not activation.is_infinite(1)
 
 
 def check_has_tangent_kernel(activation: Activation) -> None:

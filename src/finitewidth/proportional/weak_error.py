@@ -27,7 +27,7 @@ from ..runs.queue import drain
 from .covariance_sde import integration, most_steps_of, slots, starting_point, too_many_steps
 from .integrators import as_scheme
 from .kernel_wishart_step import KernelWishartStep
-from .pairs import Pairs, Statistic
+from .paired_paths import Pairs, Statistic
 from .step_size import default_steps
 
 
