@@ -86,9 +86,10 @@ def agrees(name, variables):
 
     value, slope, curvature = reference(name, covariance)
     np.testing.assert_allclose(average(1.0), value, rtol=1e-10, atol=1e-13)
-    np.testing.assert_allclose(jax.grad(average)(1.0), slope, rtol=1e-9, atol=1e-12)
+    found_slope, found_curvature = jax.jit(jax.value_and_grad(jax.grad(average)))(1.0)
+    np.testing.assert_allclose(found_slope, slope, rtol=1e-9, atol=1e-12)
     # Fourth derivatives of the steepest function are 1e8 times as large as it is: rounding.
-    np.testing.assert_allclose(jax.grad(jax.grad(average))(1.0), curvature, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found_curvature, curvature, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -155,8 +156,6 @@ def test_arguments_are_named():
     for function in (lambda z: z.sum(), jnp.sqrt, lambda z: 1j * z):
         with pytest.raises(fw.ArgumentError, match="`functions`"):
             fw.gaussian_expectation([function], [[1.0]])
-    listed = fw.gaussian.Function(jnp.abs, [0.0])
-    assert float(fw.gaussian_expectation([listed], [[1.0]])) == pytest.approx(np.sqrt(2 / np.pi), rel=1e-12)
 
 
 def test_six_variables():

@@ -9,9 +9,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from finitewidth.activations.closed_pairs import absolute_value_pair, step_pair
-from finitewidth.gaussian.distributional import distributional_pair
+from finitewidth.gaussian import distributional, piecewise
 from finitewidth.gaussian.function import Function
-from finitewidth.gaussian.piecewise import pair_average
 
 
 def _elu(alpha):
@@ -35,6 +34,7 @@ PAIRS = {
     "tanh_scaled_elu": (TANH, SCALED_ELU),
 }
 COVARIANCE = (1.2, 0.5, 0.8)
+distributional_pair = jax.jit(distributional.distributional_pair, static_argnums=(0, 1, 2, 3))
 
 
 @pytest.mark.parametrize(("i", "j"), [(1, 1), (0, 2), (3, 1), (0, 4), (4, 4)])
@@ -65,6 +65,10 @@ def test_second_derivatives_of_hard_tanh_are_densities_at_its_corners():
     law = multivariate_normal(np.zeros(2), [[Kaa, Kab], [Kab, Kbb]])
     expected = sum(s * t * law.pdf([s, t]) for s, t in itertools.product((-1, 1), repeat=2))
     assert float(distributional_pair(HARD_TANH, 2, HARD_TANH, 2, *COVARIANCE)) == pytest.approx(expected, rel=1e-13)
+
+
+def square_average(f):
+    return jax.jit(lambda k: piecewise.pair_average(f, f, f.places, f.places, k, k, k))
 
 
 def derivative(function, x, h=4e-3):
@@ -108,7 +112,7 @@ def test_integration_by_parts(name):
     f, g = PAIRS[name]
     Kaa, Kab, Kbb = (jnp.array(x) for x in ([1.2, 0.01, 5.0], [0.5, -0.0099, 4.9], [0.8, 0.01, 5.0]))
     slope = f.derivative(1)
-    left = pair_average(lambda z: z * slope(z), g, f.places, g.places, Kaa, Kab, Kbb)
+    left = piecewise.pair_average(lambda z: z * slope(z), g, f.places, g.places, Kaa, Kab, Kbb)
     right = Kaa * distributional_pair(f, 2, g, 0, Kaa, Kab, Kbb) + Kab * distributional_pair(f, 1, g, 1, Kaa, Kab, Kbb)
     np.testing.assert_allclose(left, right, rtol=1e-11, atol=1e-14)
 
@@ -117,7 +121,7 @@ def test_coincident_variables():
     """PDLT (5.50): $g'(K) = \\langle f'^2 + f f''\\rangle_K$ holds at coincidence, where only deltas on deltas are dropped."""
     K = jnp.array([0.3, 2.0])
     for f in (SOFTSIGN, SCALED_ELU, HARD_TANH):
-        slope = derivative(lambda k, f=f: np.asarray(pair_average(f, f, f.places, f.places, k, k, k)), np.asarray(K))
+        slope = derivative(square_average(f), K)
         moments = distributional_pair(f, 1, f, 1, K, K, K) + distributional_pair(f, 2, f, 0, K, K, K)
         np.testing.assert_allclose(moments, slope, rtol=1e-9)
     nearly = distributional_pair(SOFTSIGN, 2, SOFTSIGN, 2, K, (1 - 1e-13) * K, K)
@@ -134,9 +138,8 @@ def test_at_a_common_kink_both_sides_count_half():
 
 def test_covariances_broadcast_under_jit():
     """PDLT (5.53): elementwise over arrays."""
-    moment = jax.jit(lambda c: distributional_pair(SCALED_ELU, 2, SCALED_ELU, 2, jnp.ones((2, 1)), c, 1.0))
-    values = moment(jnp.array([0.1, 0.2, 0.3]))
+    values = distributional_pair(SCALED_ELU, 2, SCALED_ELU, 2, jnp.ones((2, 1)), jnp.array([0.1, 0.2, 0.3]), 1.0)
     assert values.shape == (2, 3)
     assert float(values[1, 2]) == pytest.approx(
-        float(distributional_pair(SCALED_ELU, 2, SCALED_ELU, 2, 1.0, 0.3, 1.0)), rel=1e-13
+        float(distributional.distributional_pair(SCALED_ELU, 2, SCALED_ELU, 2, 1.0, 0.3, 1.0)), rel=1e-13
     )

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +27,7 @@ AT_ZERO, AT_ONES = (0.0,), (-1.0, 1.0)
 BETWEEN = pytest.param(1.0, marks=pytest.mark.measured)  # the variances around it decide
 
 
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def pair_average(f, g, kinks_f, kinks_g, *covariance):
     return piecewise.pair_average(f, g, around(kinks_f), around(kinks_g), *covariance)
 
@@ -249,8 +251,9 @@ def test_a_variable_without_variance_is_a_constant():
 # ---- three and four variables ----------------------------------------------------------------------------------------
 
 
+@partial(jax.jit, static_argnums=(0, 1))
 def average(f, kinks, K, mean=None):
-    return float(product_average((f,) * len(K), (kinks,) * len(K), K, mean))
+    return product_average((f,) * len(K), (kinks,) * len(K), K, mean)
 
 
 @pytest.mark.parametrize("n", [3, 4])

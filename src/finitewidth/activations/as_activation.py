@@ -21,6 +21,7 @@ _FAR = np.array([-1e9, -1e6, -1e4, -3e2, -90.0, 90.0, 3e2, 1e4, 1e6, 1e9])  # be
 
 
 @entry()
+@jax.ensure_compile_time_eval()
 def _check(activation: Activation, name: str) -> Activation:
     """Refuse what cannot be averaged: not traceable, not elementwise, not real, not finite near zero."""
     probe = jnp.asarray(np.linspace(-1.0, 1.0, 6) + 0.01)

@@ -68,7 +68,7 @@ def _with_all_kinks(function: Function | Callable[[Array], Array]) -> Function:
         return as_activation(function, "functions")
     if type(function) is not Function:
         return function
-    return as_activation(Activation(function.value, tuple(function.kinks)), "functions")
+    return as_activation(Activation(function.value, function.kinks), "functions")
 
 
 def _average(functions: list[Function], K: Array, largest_variance: float) -> Array:

@@ -138,8 +138,13 @@ def _hermite_rule(samples: np.ndarray, tail: float, reach: float, first: int = 0
 
 
 def _round_up(variance: float) -> float:
-    """To the next power of the root of two, so that nearby problems share one rule and one compilation."""
-    return float(2.0 ** (math.ceil(2 * math.log2(max(variance, 2.0**-10)) - 1e-6) / 2))
+    """To one, to `TRACED_VARIANCE`, or to the next power of two: a network whose inputs are rescaled is seldom compiled anew.
+
+    One rule for all variances would do without compiling, but the modes that a function needs grow with the variance.
+    """
+    if variance <= TRACED_VARIANCE * (1 + _ROUNDING):
+        return 1.0 if variance <= 1 + _ROUNDING else TRACED_VARIANCE
+    return 2.0 ** math.ceil(math.log2(variance) - _ROUNDING)
 
 
 def gram_rule(function: Function, largest_variance: float, derivatives: int = 0) -> HermiteRule | PanelRule | None:

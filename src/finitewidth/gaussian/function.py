@@ -60,15 +60,17 @@ class Function:
         return bool(self.kinks) and _is_zero(self, order)
 
     def jumps(self, order: int, beside: float = _BESIDE_A_KINK) -> Float[Array, " kinks"]:
-        """The jump of the `order`-th derivative across each kink, between two points `beside` it."""
-        below, above = self._beside_kinks(order, beside)
-        return above - below
+        """The jump of the `order`-th derivative across each kink, from two points `beside` it and the slopes there."""
+        (below, above), (slope_below, slope_above) = (self._beside_kinks(n, beside) for n in (order, order + 1))
+        return above - below - self._distance(beside) * (slope_below + slope_above)
 
     def _beside_kinks(self, order: int, beside: float) -> Float[Array, "2 kinks"]:
         """The `order`-th derivative on both sides of each kink."""
-        at = jnp.asarray(self.kinks, dtype=float)
-        distance = beside * jnp.maximum(1.0, jnp.abs(at))
+        at, distance = jnp.asarray(self.kinks, dtype=float), self._distance(beside)
         return self.derivative(order)(jnp.stack([at - distance, at + distance]))
+
+    def _distance(self, beside: float) -> Float[Array, " kinks"]:
+        return beside * jnp.maximum(1.0, jnp.abs(jnp.asarray(self.kinks, dtype=float)))
 
     def has_jump(self, order: int) -> bool:
         """Whether the `order`-th derivative jumps at a kink."""

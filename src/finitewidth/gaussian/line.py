@@ -13,11 +13,12 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
-from .places import Places
+from .places import OWN_SCALE, Places
 
 _REACH = 13.0  # standard deviations: exp(-13**2 / 2) = 2e-37
 _SMOOTH_NODES = 257
 _PANEL_NODES = 161
+_BESIDE = 8.0  # times a steep function's scale: so far from a place it has come to rest
 _PANEL_REACH = 3.6  # tanh-sinh parameter at which the weights have fallen below rounding
 
 
@@ -42,13 +43,16 @@ def tanh_sinh(nodes: int, reach: float = _PANEL_REACH) -> tuple[np.ndarray, np.n
     return left, right, (t[1] - t[0]) * math.pi * np.cosh(t) * left * right
 
 
-def _panel_rule(K: Array, kinks: tuple[float, ...]) -> tuple[Array, Array]:
-    """Tanh-sinh nodes and weights on each panel between neighbouring kinks, zero and the ends of the line.
+def _panel_rule(K: Array, places: Places) -> tuple[Array, Array]:
+    """Tanh-sinh nodes and weights on each panel between neighbouring places, zero and the ends of the line.
 
-    Zero is an edge too: when the kinks are many deviations away, the nodes must still find the Gaussian's centre.
+    Zero is an edge too: when the kinks are many deviations away, the nodes must still find the Gaussian's centre. So are points
+    beside the places of a steep function.
     """
     end = _REACH * jnp.sqrt(K)
-    inner = [jnp.clip(jnp.full_like(end, edge), -end, end) for edge in sorted({0.0, *kinks})]
+    away = _BESIDE * places.scale
+    beside = [point + sign * away for point in places.points for sign in (-1, 1) if places.scale < OWN_SCALE]
+    inner = [jnp.clip(jnp.full_like(end, edge), -end, end) for edge in sorted({0.0, *places.points, *beside})]
     edges = jnp.stack([-end, *inner, end], axis=-1)
     left, right, weights = tanh_sinh(_PANEL_NODES)
     low, high = edges[..., :-1, None], edges[..., 1:, None]
@@ -66,7 +70,7 @@ def line_rule(
     """
     around = places or Places(kinks or (0.0,))
     if kinks or any(around.points):
-        z, weights = _panel_rule(K, tuple(around.points))
+        z, weights = _panel_rule(K, around)
     else:
         z, weights = _smooth_rule(K, around.scale)
     density = jnp.exp(-(z**2) / (2 * K[..., None])) / jnp.sqrt(2 * math.pi * K[..., None])

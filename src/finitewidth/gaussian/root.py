@@ -35,7 +35,8 @@ def pivoted_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
 
     def eliminate(rest: Array, _: None) -> tuple[Array, Array]:
         pivots = jnp.diagonal(rest)
-        largest = jnp.argmax(pivots)
+        # The first of those that differ by rounding, so that a seed means the same networks on every machine.
+        largest = jnp.argmax(pivots >= (1 - rounding) * jnp.max(pivots))
         pivot = pivots[largest]
         is_left = pivot > rounding
         column = jnp.where(is_left, rest[:, largest] / jnp.sqrt(jnp.where(is_left, pivot, 1)), 0)
