@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Float
 
-from ._arrays import Array
+from ._arrays import Array, at_hand
 from ._errors import DomainError, ShapeError
 
 
@@ -33,14 +33,12 @@ def as_numbers(value: Any, argument: str) -> Array | np.ndarray:
 
 
 def as_floats(value: Any, argument: str) -> Array:
-    """`value` as a real floating-point JAX array without NaN or infinity."""
-    numbers = as_numbers(value, argument)
+    """`value` as a real floating-point array without NaN or infinity: NumPy's, unless it is being traced."""
+    numbers = at_hand(as_numbers(value, argument))
     if jnp.issubdtype(numbers.dtype, jnp.complexfloating):
         raise DomainError(argument, "complex numbers", "real numbers")
-    if isinstance(numbers, np.ndarray):
-        numbers = numbers.astype(np.float64)
-    array = jnp.asarray(numbers).astype(jnp.result_type(float))
-    if is_concrete(array) and not bool(np.isfinite(np.asarray(array)).all()):
+    array = numbers.astype(jnp.result_type(float))
+    if isinstance(array, np.ndarray) and not np.isfinite(array).all():
         raise DomainError(argument, "a NaN or infinite entry", "finite numbers")
     return array
 
@@ -116,7 +114,7 @@ def per_layer(value: Any, argument: str, layers: int) -> Float[Array, " L"]:
         raise ShapeError(argument, f"shape {array.shape}", f"a scalar or one value per layer, shape ({layers},)")
     if is_concrete(array) and bool((np.asarray(array) < 0).any()):
         raise DomainError(argument, f"a negative value in {np.asarray(array).tolist()}", "values >= 0")
-    return jnp.broadcast_to(array, (layers,))
+    return (np if isinstance(array, np.ndarray) else jnp).broadcast_to(array, (layers,))
 
 
 def as_widths(widths: Sequence[int], argument: str) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import finitewidth as fw
 from finitewidth._errors import ArgumentError
 from finitewidth.advice import diagnose_gradients, tune
 from finitewidth.critical import susceptibilities
@@ -21,29 +22,56 @@ def network(activation, depth=60, **settings):
 
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_critical_networks_are_healthy(activation):
-    r"""PDLT (9.93), (9.68): with $\chi_\parallel = \chi_\perp = 1$ only powers of depth remain."""
+    r"""PDLT (9.93), (9.68): with $\chi_\parallel = \chi_\perp = 1$ only powers of depth remain, and the factor is said."""
     found = diagnose_gradients(tune(network(activation)), X)
+    assert found.critical
     assert found.healthy
-    assert "powers" in found.verdict
-    assert found.chain_rule[0] > 1e-3
+    assert found.factor == found.chain_rule[0]
+    factor = f"from the last layer to the first their mean square changes by a factor of {found.factor:.3g}."
+    assert f"critical, so gradients change by powers of depth only: {factor}" in found.verdict
 
 
 @pytest.mark.parametrize(
     ("activation", "C_b", "C_W", "words"),
     [
-        ("relu", 0.0, 3.0, ["error factor explode", "tangent kernel and gradients of shallow layers explode"]),
+        ("relu", 0.0, 3.0, ["error factor explode", "gradients of shallow layers explode"]),
         ("relu", 0.0, 1.2, ["signals vanish", "gradients of shallow layers vanish"]),
+        ("relu", 0.0, 1.9, ["signals vanish", "gradients of shallow layers vanish"]),  # by a factor of 21
         ("tanh", 0.3, 1.5, ["gradients of shallow layers vanish"]),
+        ("tanh", 0.05, 1.5, ["gradients of shallow layers vanish"]),  # by a factor of 90
         ("tanh", 0.0, 2.5, ["gradients of shallow layers explode"]),
     ],
 )
 def test_verdicts(activation, C_b, C_W, words):
-    """PDLT (9.87)-(9.93): each departure from criticality has its consequence."""
+    """PDLT (9.87)-(9.93): each departure from criticality has its consequence, with its factor."""
     found = diagnose_gradients(network(activation, C_b=C_b, C_W=C_W), X)
+    assert not found.critical
     assert len(found.problems) == len(words)
     for word, problem in zip(words, found.problems, strict=True):
         assert word in problem
-    assert not diagnose_gradients(network(activation, depth=3, C_b=C_b, C_W=C_W), X).problems
+    factor = max(found.factor, 1 / found.factor)
+    assert f"by a factor of {factor:.3g} in mean square" in found.problems[-1]
+
+
+@pytest.mark.parametrize(("depth", "healthy"), [(13, True), (16, False)])
+def test_exponentials_count_from_a_factor_of_two(depth, healthy):
+    r"""ReLU at $C_W = 1.9$: $0.95^{L-1}$ falls below one half at the fourteenth step."""
+    found = diagnose_gradients(network("relu", depth, C_W=1.9), X)
+    assert found.factor == pytest.approx(0.95 ** (depth - 1))
+    assert (found.factor > 0.5) is healthy
+    assert found.healthy is healthy
+    assert not found.critical
+    if healthy:
+        assert "not critical, chi_perp = 0.95 a layer, but shallow enough" in found.verdict
+
+
+def test_a_network_may_miss_its_point_by_as_much_as_its_depth_forgives():
+    """Printed hyperparameters have few digits."""
+    assert diagnose_gradients(network("relu", C_W=2.001), X).critical  # changes gradients by 3 % over 60 layers
+    assert not diagnose_gradients(network("relu", C_W=2.01), X).critical
+    swish = fw.criticality("swish").point
+    rounded = network("swish", C_b=round(swish.C_b, 5), C_W=round(swish.C_W, 5))
+    assert diagnose_gradients(rounded, X).critical
 
 
 def test_factors():
@@ -81,6 +109,7 @@ def test_one_layer_has_no_depth_to_suffer_from():
     """PDLT (8.23): a single layer has only its trivial factor."""
     found = diagnose_gradients(MLP("tanh", (3, 2)), X)
     assert found.healthy
+    assert found.verdict.startswith("One layer")
     assert len(found.chi_perp) == 0
 
 

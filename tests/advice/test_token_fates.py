@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
-from finitewidth.advice.token_fates import GAMMAS, TEMPERATURES, Fates, recommend_gamma, recommend_tau0, token_fates
+from finitewidth.advice.token_fates import GAMMAS, TEMPERATURES, Fates, recommend_shaping, token_fates
 from made_up_laws import from_to, tokens, with_fates
 
 MODULE = import_module("finitewidth.advice.token_fates")
@@ -84,13 +84,13 @@ def test_shares_are_of_all_paths():
 
 @pytest.fixture
 def scanned(monkeypatch):
-    """Replaces the limit by a made-up law for each gamma; records what was asked for."""
+    """Replaces the limit by a made-up law for each gamma and temperature; records what was asked for."""
     asked = []
 
     def limit_of(fates_of):
         def sde(block, V0, depth_to_width, paths, seed, **_):
-            asked.append((float(block.gamma), np.asarray(V0).tolist(), depth_to_width, seed))
-            return with_fates(**fates_of(float(block.gamma)))
+            asked.append((float(block.gamma), float(block.tau0), np.asarray(V0).tolist(), depth_to_width, seed))
+            return with_fates(**fates_of(float(block.gamma), float(block.tau0)))
 
         monkeypatch.setattr(MODULE, "covariance_sde", sde)
         return asked
@@ -98,41 +98,44 @@ def scanned(monkeypatch):
     return limit_of
 
 
-def advise(recommend, scale=1.0, seed=0):
-    """Advice where the parameter, divided by `scale`, is a residual block's gamma."""
-    return recommend(lambda value: fw.ShapedResNet(value / scale), tokens(0.2), 0.5, seed)
-
-
-LARGEST_TEMPERATURE = max(TEMPERATURES)
+def advise(seed=0):
+    return recommend_shaping(fw.ShapedAttention(0.123, 3.0), tokens(0.2), 0.5, seed)
 
 
 @pytest.mark.parametrize("fate", ["explosion", "vanishing", "collapse"])
-def test_the_largest_gamma_that_is_safe(scanned, fate):
-    """One network in twenty may go wrong in each way, and no more."""
-    scanned(lambda gamma: {fate: 5 if gamma in (0.05, 0.3, 0.4) else 6})
-    assert advise(recommend_gamma).chosen == 0.4
+def test_safe_means_one_in_twenty(scanned, fate):
+    """In each way, and no more."""
+    scanned(lambda gamma, tau0: {fate: 5 if (gamma, tau0) in ((0.05, 1.0), (0.1, 1.0), (0.3, 1.0)) else 6})
+    advice = advise()
+    safe = {(gamma, tau0) for gamma in GAMMAS for tau0 in TEMPERATURES if advice.is_safe(gamma, tau0)}
+    assert safe == {(0.05, 1.0), (0.1, 1.0), (0.3, 1.0)}
+    assert advice.largest_safe_gamma(1.0) == 0.1  # an island beyond does not count
+    assert advice.largest_safe_gamma(0.5) is None
+    assert advice.recommended == (0.1, 1.0)
 
 
-@pytest.mark.parametrize("fate", ["explosion", "vanishing", "collapse"])
-def test_the_lowest_temperature_that_is_safe(scanned, fate):
-    scanned(lambda gamma: {fate: 5 if gamma * LARGEST_TEMPERATURE in (0.5, 1.0, 4.0) else 6})
-    assert advise(recommend_tau0, scale=LARGEST_TEMPERATURE).chosen == 0.5
-
-
-@pytest.mark.parametrize("recommend", [recommend_gamma, recommend_tau0])
-def test_no_value_is_safe(scanned, recommend):
-    scanned(lambda _: {"collapse": 6})
-    assert advise(recommend, scale=LARGEST_TEMPERATURE).chosen is None
+@pytest.mark.parametrize(
+    ("is_safe", "recommended"),
+    [
+        (lambda gamma, tau0: True, (0.2, 1.0)),  # the largest safe gamma, 0.9, is not where to start
+        (lambda gamma, tau0: gamma * 0.5 < 0.06 * tau0, (0.1, 1.0)),
+        (lambda gamma, tau0: tau0 >= 2, (0.2, 2.0)),
+        (lambda gamma, tau0: tau0 <= 0.5 or tau0 >= 2, (0.2, 2.0)),  # of two as near to one, the safer
+        (lambda gamma, tau0: gamma > 0.2, None),
+        (lambda gamma, tau0: False, None),
+    ],
+)
+def test_where_to_start(scanned, is_safe, recommended):
+    """Gamma and temperature together, in the range from which models are trained."""
+    scanned(lambda gamma, tau0: {"explosion": 0 if is_safe(gamma, tau0) else 6})
+    assert advise().recommended == recommended
 
 
 def test_fates_stand_beside_their_values(scanned):
     """In order, each from its own block, with the covariance, the depth and the seed asked for."""
-    asked = scanned(lambda gamma: {"explosion": round(100 * gamma)})
-    advice = advise(recommend_gamma, seed=7)
-    assert (advice.parameter, advice.values) == ("gamma", GAMMAS)
-    assert advice.fates == tuple(Fates(gamma, 0, 0) for gamma in GAMMAS)
-    assert asked == [(gamma, tokens(0.2).tolist(), 0.5, 7) for gamma in GAMMAS]
-    asked.clear()
-    advice = advise(recommend_tau0, scale=LARGEST_TEMPERATURE, seed=8)
-    assert (advice.parameter, advice.values) == ("tau0", TEMPERATURES)
-    assert asked == [(tau0 / LARGEST_TEMPERATURE, tokens(0.2).tolist(), 0.5, 8) for tau0 in TEMPERATURES]
+    asked = scanned(lambda gamma, tau0: {"explosion": round(20 * gamma), "collapse": round(10 * tau0)})
+    advice = advise(seed=7)
+    assert (advice.gammas, advice.temperatures) == (GAMMAS, TEMPERATURES)
+    for gamma, row in zip(GAMMAS, advice.fates, strict=True):
+        assert row == tuple(Fates(round(20 * gamma) / 100, 0, round(10 * tau0) / 100) for tau0 in TEMPERATURES)
+    assert asked == [(gamma, tau0, tokens(0.2).tolist(), 0.5, 7) for gamma in GAMMAS for tau0 in TEMPERATURES]

@@ -299,7 +299,8 @@ def nearly_singular(rng, rank, distance):
     return correlation_matrix(np.hstack([rng.normal(size=(4, rank)), distance * rng.normal(size=(4, 4))]))
 
 
-@pytest.mark.parametrize("distance", [pytest.param(0.3, marks=pytest.mark.measured), 1e-3])
+@pytest.mark.measured
+@pytest.mark.parametrize("distance", [0.3, 1e-3])
 def test_products_of_relus_and_steps_match_exact_orthants(distance):
     """PDLT (1.68): boundary layers of every thickness, for jumps of the slope and of the value."""
     rng = np.random.default_rng(int(-math.log2(distance)))

@@ -115,6 +115,7 @@ def test_tokens_that_depend_on_each_other():
         np.testing.assert_array_equal(dependence(alone, 3), np.eye(3, dtype=bool))
 
 
+@pytest.mark.measured
 def test_smooth_inputs_explode_one_by_one():
     """Two inputs through gelu: each blows up as often as if it were alone, and the larger one does not stop the smaller."""
     gelu = shaped_smooth("gelu")

@@ -18,7 +18,7 @@ from finitewidth.expansion import flow
 from finitewidth.networks import MLP
 from finitewidth.reports import compare
 from finitewidth.reports.comparison.flow_tables import deviation
-from finitewidth.reports.comparison.flows import expected_largest
+from finitewidth.reports.comparison.verdict import expected_largest
 from finitewidth.results import Flow
 
 

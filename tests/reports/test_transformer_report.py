@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
-from finitewidth.advice.token_fates import Fates, recommend_gamma, token_fates
+from finitewidth.advice.token_fates import Fates, recommend_shaping, token_fates
 from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, ShapedTransformer, equal_tokens
 from finitewidth.proportional.covariance_sde import default_steps
 from finitewidth.reports import transformer_report
@@ -35,25 +35,29 @@ def test_everything_is_there(report):
     assert data["config"]["depth_to_width"] == 0.25
     assert np.asarray(data["by_depth"]["norm"]).shape == (3, len(data["by_depth"]["depth_to_width"]))
     assert data["by_depth"]["correlation"][1][0] == pytest.approx(0.2)
-    assert [advice["parameter"] for advice in data["advice"]] == ["gamma", "tau0"]
+    assert np.shape(data["advice"]["fates"]) == (len(data["advice"]["gammas"]), len(data["advice"]["temperatures"]))
     assert data["agreement"]["worst"]["p_value"] > 1e-4
     text = str(report)
     assert "16 blocks of width 64" in text
-    assert "← recommended" in text
+    gamma, tau0 = data["advice"]["recommended"]
+    assert f"start at gamma = {gamma:g}, tau0 = {tau0:g} (here: 0.3, 1)" in " ".join(text.split())
+    assert "→" in text
 
 
 def test_the_page_is_whole(report):
-    """Two drawings, four tables, nothing to fetch."""
+    """Two drawings, three tables, nothing to fetch."""
     page = report.to_html()
-    assert (page.count("<svg"), page.count("<table")) == (2, 4)
+    assert (page.count("<svg"), page.count("<table")) == (2, 3)
     assert "http" not in page.split("<body>")[1]
 
 
 def test_risk_grows_with_gamma(report):
     """Tokens diffuse at a speed of gamma squared."""
-    explosion = [fate["explosion"] + fate["vanishing"] for fate in report.data["advice"][0]["fates"]]
-    assert explosion[0] == 0
-    assert explosion[-1] > 0.3
+    wrong = np.array(
+        [[fate["explosion"] + fate["vanishing"] for fate in row] for row in report.data["advice"]["fates"]]
+    )
+    assert (wrong[0] == 0).all()
+    assert (wrong[-1] > 0.3).all()
 
 
 def law(final, status=PathStatus.RUNNING):
@@ -96,9 +100,10 @@ def test_own_tokens(report):
 @pytest.mark.measured
 def test_advice_at_any_depth():
     """Steps follow depth: at ten widths, 64 of them would be too long to keep covariances positive."""
-    advice = recommend_gamma(lambda gamma: ShapedResNet(gamma, 0.0, -10.0), equal_tokens(2, 0.2), 10.0)
-    assert advice.fates[0].collapse == 0.0
-    assert advice.fates[-1].vanishing > 0.9
+    block = ShapedResNet(0.5, 0.0, -10.0)
+    advice = recommend_shaping(block, equal_tokens(2, 0.2), 10.0, gammas=(0.05, 0.9), temperatures=(1.0,))
+    assert advice.fates[0][0].collapse == 0.0
+    assert advice.fates[-1][0].vanishing > 0.9
 
 
 def test_steps_of_the_limit():

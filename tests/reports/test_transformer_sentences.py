@@ -54,20 +54,19 @@ def test_fates_of_the_limit_and_of_networks(data_of):
 
 
 def test_advice_is_about_this_transformer(data_of):
-    """Gamma is varied at its temperature, the temperature at its gamma; attention and feedforward have one gamma."""
+    """Gamma and temperature are varied together; attention and feedforward have one gamma."""
 
     def tried(gamma, tau0):
         return with_fates(explosion=5 if gamma <= 0.3 else 6, collapse=5 if tau0 >= 1 else 6)
 
     data, asked = data_of(with_fates(), with_fates(), tried)
-    of_gamma, of_tau0 = data["advice"]
-    assert (of_gamma["parameter"], of_gamma["chosen"]) == ("gamma", 0.3)
-    assert (of_tau0["parameter"], of_tau0["chosen"]) == ("tau0", 1.0)
-    assert of_gamma["values"] == list(GAMMAS)
-    assert [fate["explosion"] for fate in of_gamma["fates"]] == [0.05 if gamma <= 0.3 else 0.06 for gamma in GAMMAS]
-    assert [fate["collapse"] for fate in of_tau0["fates"]] == [0.05 if tau0 >= 1 else 0.06 for tau0 in TEMPERATURES]
-    settings = [(gamma, 1.5) for gamma in GAMMAS] + [(0.25, tau0) for tau0 in TEMPERATURES]
-    for (block, *_), (gamma, tau0) in zip(asked["advice"], settings, strict=True):
+    found, together = data["advice"], [(gamma, tau0) for gamma in GAMMAS for tau0 in TEMPERATURES]
+    assert (found["gammas"], found["temperatures"]) == (list(GAMMAS), list(TEMPERATURES))
+    assert found["recommended"] == [0.2, 1.0]
+    fates = [fate for row in found["fates"] for fate in row]
+    for (gamma, tau0), fate in zip(together, fates, strict=True):
+        assert (fate["explosion"], fate["collapse"]) == (0.05 if gamma <= 0.3 else 0.06, 0.05 if tau0 >= 1 else 0.06)
+    for (block, *_), (gamma, tau0) in zip(asked["advice"], together, strict=True):
         attention, feedforward = block.parts
         assert (attention.gamma, feedforward.gamma, attention.tau0) == (gamma, gamma, tau0)
         assert (attention.heads, attention.mask, feedforward.hidden_ratio) == (3, None, 4)
@@ -111,16 +110,20 @@ def test_the_verdict_on_both_sides_of_its_thresholds(fate, side):
     assert said_of(fate, 0.25 + EPSILON, side).startswith(f"{fate.capitalize()} is likely at this depth")
 
 
-def choice(parameter, chosen, current):
-    fates = (Fates(0.0, 0.0, 0.0),)
-    return about_choice(ShapingAdvice(parameter, (1.0,), fates, chosen), current)
+def advice(largest, gammas=(0.1, 0.2, 0.5), temperatures=(0.5, 1.0)):
+    """Safe up to the gamma that `largest` gives for each temperature."""
+    fates = tuple(tuple(Fates(0.0 if gamma <= bound else 0.06, 0.0, 0.0) for bound in largest) for gamma in gammas)
+    return ShapingAdvice(gammas, temperatures, fates)
 
 
 def test_shaping_in_words():
-    assert choice("gamma", 0.3, 0.25) == "gamma = 0.3 is the largest of these that is safe (here: 0.25)."
-    assert choice("tau0", 1.0, 1.5) == "tau0 = 1 is the lowest of these that is safe (here: 1.5)."
-    assert choice("gamma", None, 0.25) == "No gamma of these keeps the tokens safe."
-    assert choice("tau0", None, 1.5) == "No tau0 of these keeps the tokens safe."
+    said = about_choice(advice((0.1, 0.5)), (0.25, 1.5), NET)
+    assert said.startswith("For 3 blocks of width 12 start at gamma = 0.2, tau0 = 1 (here: 0.25, 1.5):")
+    assert "safe up to gamma = 0.1 at tau0 = 0.5, 0.5 at tau0 = 1: that is a bound, not advice" in said
+    assert "up to gamma = none at tau0 = 0.5, 0.1 at tau0 = 1:" in about_choice(advice((0.0, 0.1)), (0.25, 1.5), NET)
+    assert about_choice(advice((0.0, 0.0)), (0.25, 1.5), NET) == (
+        "No gamma and tau0 of these keep the tokens of 3 blocks of width 12 safe: make the network wider, or shallower."
+    )
 
 
 def test_the_transformer_in_one_line():

@@ -19,6 +19,8 @@ from finitewidth.proportional import covariance_sde
 from finitewidth.runs.checkpoint import Checkpoint
 from finitewidth.runs.lanes import CACHE
 
+pytestmark = pytest.mark.filterwarnings("ignore::finitewidth.ValidityWarning")  # of ensembles as small as these
+
 X = np.asarray([[1.0, 0.2, -0.5], [0.3, -1.0, 0.4]])
 V0 = np.asarray([[1.0, 0.3], [0.3, 0.8]])
 NET = MLP("tanh", (3, 6, 4, 2), C_b=[0.1, 0.0, 0.2], C_W=[1.0, 1.2, 1.5])

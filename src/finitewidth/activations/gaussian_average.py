@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._entry import entry
 from .._errors import ArgumentError, DomainError, ShapeError
 from .._validation import as_covariance, is_concrete
@@ -40,7 +40,7 @@ def gaussian_expectation(functions: Sequence[Function | Callable[[Array], Array]
     - `covariance`: positive semi-definite, shape (n, n); it may be singular. It may be differentiated through, to any order for
       one and two variables; where a function has kinks among three or more, only as far as no delta function appears.
     """
-    K = as_covariance(covariance, "covariance")
+    K = jnp.asarray(as_covariance(covariance, "covariance"))
     if len(functions) != len(K) or not 1 <= len(K) <= _MOST_VARIABLES:
         got = f"{len(functions)} functions and {len(K)} variables"
         raise ShapeError("functions", got, f"one function for each of at most {_MOST_VARIABLES} variables")
@@ -50,7 +50,7 @@ def gaussian_expectation(functions: Sequence[Function | Callable[[Array], Array]
     wrapped = [known[id(f)] for f in functions]
     if not is_concrete(K):
         average = _average(wrapped, K, TRACED_VARIANCE)
-        return within_traced_variance(average, jnp.diagonal(K), TRACED_VARIANCE)
+        return within_traced_variance(average, diagonal(K), TRACED_VARIANCE)
     variances = np.diagonal(np.asarray(K))
     random = np.flatnonzero(variances > 0)  # a variable without variance is zero
     constant = jnp.prod(

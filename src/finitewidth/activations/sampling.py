@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._entry import entry
-from ..gaussian.function import Function
+from ..gaussian.function import with_derivatives
 
 ORDERS = 6  # the function and five derivatives: kinks, series at zero and averages ask for no more
 _BATCH = 4096  # points at once: one shape, whatever is asked
@@ -18,7 +18,7 @@ _BATCH = 4096  # points at once: one shape, whatever is asked
 
 @functools.lru_cache(maxsize=128)
 def _program(value: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return jax.jit(lambda z: jnp.stack([Function(value).derivative(order)(z) for order in range(ORDERS)]))
+    return jax.jit(lambda z: jnp.stack(with_derivatives(value, ORDERS - 1)(z)))
 
 
 @entry()

@@ -11,8 +11,7 @@ from .learning_rates import (
 from .token_fates import (
     Fates as Fates,
     ShapingAdvice as ShapingAdvice,
-    recommend_gamma as recommend_gamma,
-    recommend_tau0 as recommend_tau0,
+    recommend_shaping as recommend_shaping,
     token_fates as token_fates,
 )
 from .tune import tune as tune

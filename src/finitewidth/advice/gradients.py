@@ -10,14 +10,15 @@ from jaxtyping import Float
 
 from .._entry import entry
 from .._validation import as_floats
+from ..critical import criticality
 from ..critical.one_input.susceptibilities import susceptibilities_at
 from ..critical.one_input.trust import check_continuous
 from ..expansion.tangent_layers import tangent_contributions
 from ..networks import MLP, as_mlp
 
-# Power laws change a quantity by chi = 1 - p/l a layer, with p <= 2, so L |log chi| <= 2 at any depth; beyond this it is
-# an exponential that depth has made visible.
-_EXPONENTIAL = 4.0
+_ALMOST = 0.05  # a network counts as tuned if depth times its distance from criticality is below this
+_TINY = float(np.finfo(float).tiny)
+_HARMLESS = 2.0  # a factor, over the whole depth, that no optimiser minds
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class GradientDiagnosis:
     - `trivial`: the mean square of the trivial factor of weights, $g^{(\ell-1)}$, PDLT (9.90), (9.92); of biases it is one.
     - `error`: the mean square of the error factor under the squared loss, $K^{(L)} + \overline{y^2}$, PDLT (9.91); one number.
     - `bias`, `weight`: contributions of the layer to the tangent kernel, with the rates of the network, PDLT (9.28).
-    - `problems`: what is wrong, in words; empty at criticality.
+    - `critical`: whether only powers of depth appear, as at a critical point; otherwise depth acts exponentially.
+    - `problems`: what is wrong, in words; empty at criticality, and where depth is too small for the exponentials to matter.
     """
 
     chi_parallel: Float[np.ndarray, " later"]
@@ -41,19 +43,33 @@ class GradientDiagnosis:
     error: float
     bias: Float[np.ndarray, " L"]
     weight: Float[np.ndarray, " L"]
+    critical: bool
     problems: tuple[str, ...]
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing changes exponentially with depth."""
+        """Whether no factor beyond two builds up exponentially over the depth."""
         return not self.problems
 
     @property
+    def factor(self) -> float:
+        """By which mean square gradients grow on their way from the last layer to the first, the error factor aside."""
+        return float(self.chain_rule[0])
+
+    @property
     def verdict(self) -> str:
-        """One or two sentences."""
+        """One or two sentences, with the factor over the whole depth."""
+        if len(self.chi_perp) == 0:
+            return "One layer: there is no depth in which gradients could explode or vanish."
         if self.problems:
             return " ".join(self.problems)
-        return "Gradients change with depth by powers at most: neither do they explode nor vanish."
+        over = f"from the last layer to the first their mean square changes by a factor of {self.factor:.3g}"
+        if self.critical:
+            return f"The network is critical, so gradients change by powers of depth only: {over}."
+        return (
+            f"The network is not critical, chi_perp = {self.factor ** (1 / len(self.chi_perp)):.4g} a layer, but shallow enough: {over}. "
+            "More layers would raise that exponentially."
+        )
 
     def __str__(self) -> str:
         names = ("layer", "chi_par", "chi_perp", "chain rule", "trivial", "biases", "weights")
@@ -75,7 +91,8 @@ def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
     - $\chi_\perp > 1$: the chain-rule factor, and the tangent kernel of deep networks, explode.
     - $\chi_\perp < 1$: the chain-rule factor of shallow layers dies, and they do not learn.
 
-    The susceptibilities of the last hidden layer decide, against the depth: at criticality only powers of depth remain.
+    At criticality only powers of depth remain, whatever the factor over the depth of this network. Away from it the
+    susceptibilities of the last hidden layer name what grows or dies, and a factor of more than two is called a problem.
 
     **Arguments:**
 
@@ -92,6 +109,7 @@ def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
     at = susceptibilities_at(net.activation, jnp.asarray(kernels[:-1]), net.C_W[1:, None])
     parallel, perp = (np.asarray(chi).mean(axis=1) for chi in (at.chi_parallel, at.chi_perp))
     targets = 0.0 if y is None else float(jnp.mean(as_floats(y, "y") ** 2))
+    critical = _is_critical(net, parallel, perp)
     return GradientDiagnosis(
         parallel,
         perp,
@@ -100,23 +118,48 @@ def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
         float(kernels[-1].mean()) + targets,
         bias.mean(axis=1),
         weight.mean(axis=1),
-        _problems(parallel, perp, kernels.mean(axis=1)),
+        critical,
+        () if critical else _problems(parallel, perp, chain.mean(axis=1), kernels.mean(axis=1)),
     )
 
 
-def _problems(parallel: np.ndarray, perp: np.ndarray, K: np.ndarray) -> tuple[str, ...]:
-    """The table of consequences, where depth has made them visible."""
-    if len(parallel) == 0:
-        return ()
-    depth, found = len(K), []
-    along = depth * math.log(max(abs(parallel[-1]), np.finfo(float).tiny))
-    across = depth * math.log(max(perp[-1], np.finfo(float).tiny))
-    if along > _EXPONENTIAL:
-        found.append(f"chi_parallel = {parallel[-1]:.4g} > 1: kernel and error factor explode with depth.")
-    if along < -_EXPONENTIAL and K[-1] < K[0] * math.exp(-_EXPONENTIAL):
-        found.append(f"chi_parallel = {parallel[-1]:.4g} < 1: signals vanish, and deep weights have no gradient.")
-    if across > _EXPONENTIAL:
-        found.append(f"chi_perp = {perp[-1]:.4g} > 1: the tangent kernel and gradients of shallow layers explode.")
-    if across < -_EXPONENTIAL:
-        found.append(f"chi_perp = {perp[-1]:.4g} < 1: gradients of shallow layers vanish, only the last layers learn.")
+def _is_critical(net: MLP, parallel: np.ndarray, perp: np.ndarray) -> bool:
+    """Whether all layers are at one critical point, or have susceptibilities of one, as closely as the depth allows."""
+    allowed = _ALMOST / net.depth
+    if (np.abs(np.stack([parallel, perp]) - 1) < allowed).all():
+        return True
+    hidden = np.stack([np.asarray(net.C_b)[1:], np.asarray(net.C_W)[1:]])
+    points = criticality(net.activation).critical_points
+    return any((np.abs(hidden - [[at.C_b], [at.C_W]]) < allowed * at.C_W).all() for at in points)
+
+
+def _problems(parallel: np.ndarray, perp: np.ndarray, chain: np.ndarray, K: np.ndarray) -> tuple[str, ...]:
+    """The table of consequences, where depth has made them visible, with the factors over the whole depth."""
+    found = []
+    growth, backward = (
+        max(float(last / first), _TINY) if first > 0 else 1.0 for last, first in ((K[-1], K[0]), (chain[0], 1.0))
+    )
+    a_layer = backward ** (1 / max(1, len(perp)))
+    # Towards a fixed point of its own the kernel hardly changes any more; towards zero or infinity it does, by chi_parallel.
+    last = float(K[-1] / K[-2])
+    if last > (1 + parallel[-1]) / 2 > 1 and growth > _HARMLESS:
+        found.append(
+            f"chi_parallel = {parallel[-1]:.4g} > 1: the kernel and with it the error factor explode with depth, "
+            f"here by a factor of {growth:.3g}."
+        )
+    if last < (1 + parallel[-1]) / 2 < 1 and growth < 1 / _HARMLESS:
+        found.append(
+            f"chi_parallel = {parallel[-1]:.4g} < 1: signals vanish, here by a factor of {1 / growth:.3g}, and deep weights "
+            "have no gradient."
+        )
+    if backward > _HARMLESS:
+        found.append(
+            f"chi_perp = {a_layer:.4g} a layer: the tangent kernel and gradients of shallow layers explode exponentially with depth, "
+            f"here by a factor of {backward:.3g} in mean square."
+        )
+    if backward < 1 / _HARMLESS:
+        found.append(
+            f"chi_perp = {a_layer:.4g} a layer: gradients of shallow layers vanish exponentially with depth, here by a factor of "
+            f"{1 / backward:.3g} in mean square, and the last layers learn alone."
+        )
     return tuple(found)

@@ -1,21 +1,25 @@
 """What becomes of tokens in a deep shaped Transformer, and the shaping under which they survive."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from .._entry import entry
+from .._validation import as_covariance
 from ..networks.shaped import ShapedBlock
 from ..proportional import covariance_sde
 from ..results import CovarianceLaw, PathStatus
 
 GROWN = 2.0
 LEFT = 1 / 8  # of the differences between tokens: for a correlation of 0.2 at the start, 0.9 at the end
-GAMMAS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
+GAMMAS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _ACCEPTED = 0.05  # share of networks that may go wrong
+_LARGEST_START = 0.2  # gamma at the start of the models that the Shaped Transformer paper trains: 0.05 to 0.2
 _PATHS = 512
 _FAR = 1e3  # times the norm at the start, from where next to no path comes back: it is not followed further
 
@@ -60,45 +64,60 @@ def _differences(correlation: Float[np.ndarray, "paths m m"]) -> Float[np.ndarra
 
 @dataclass(frozen=True)
 class ShapingAdvice:
-    """Fates over a range of one parameter, and the value to choose; `None` if none will do."""
+    """Fates for every weight of the branches and every temperature, together, at one depth over width."""
 
-    parameter: str
-    values: tuple[float, ...]
-    fates: tuple[Fates, ...]
-    chosen: float | None
+    gammas: tuple[float, ...]
+    temperatures: tuple[float, ...]
+    fates: tuple[tuple[Fates, ...], ...]
+    """By gamma, then by temperature."""
+
+    def is_safe(self, gamma: float, tau0: float) -> bool:
+        """Whether at most one network in twenty explodes, vanishes or collapses."""
+        return self.fates[self.gammas.index(gamma)][self.temperatures.index(tau0)].worst <= _ACCEPTED
+
+    def largest_safe_gamma(self, tau0: float) -> float | None:
+        """The largest gamma up to which, at this temperature, all are safe."""
+        unsafe = [gamma for gamma in self.gammas if not self.is_safe(gamma, tau0)]
+        return max((gamma for gamma in self.gammas if not unsafe or gamma < min(unsafe)), default=None)
+
+    @property
+    def recommended(self) -> tuple[float, float] | None:
+        """Gamma and temperature to start from: of the temperature nearest to one at which something is safe, the largest safe gamma
+        in the range from which trained models start, up to 0.2. `None` if there is none."""
+        for tau0 in sorted(self.temperatures, key=lambda tau0: (abs(math.log(tau0)), -tau0)):
+            largest = self.largest_safe_gamma(tau0)
+            if largest is not None and min(self.gammas) <= _LARGEST_START:
+                return max(gamma for gamma in self.gammas if gamma <= min(largest, _LARGEST_START)), tau0
+        return None
 
 
 @entry()
-def recommend_gamma(
-    block_of: Callable[[float], ShapedBlock], V0: Float[np.ndarray, "m m"], depth_to_width: float, seed: int = 0
-) -> ShapingAdvice:
-    r"""The largest weight $\gamma$ of the branches under which at most one network in twenty explodes, vanishes or collapses:
-    the more a branch weighs, the more the network computes, and $\gamma^2$ is the speed at which tokens diffuse."""
-    fates = _scan(block_of, GAMMAS, V0, depth_to_width, seed)
-    good = [gamma for gamma, fate in zip(GAMMAS, fates, strict=True) if fate.worst <= _ACCEPTED]
-    return ShapingAdvice("gamma", GAMMAS, fates, max(good, default=None))
-
-
-@entry()
-def recommend_tau0(
-    block_of: Callable[[float], ShapedBlock], V0: Float[np.ndarray, "m m"], depth_to_width: float, seed: int = 0
-) -> ShapingAdvice:
-    r"""The lowest temperature $\tau_0$ under which at most one network in twenty explodes, vanishes or collapses: low
-    temperatures let attention attend, and drive covariances up."""
-    fates = _scan(block_of, TEMPERATURES, V0, depth_to_width, seed)
-    good = [tau0 for tau0, fate in zip(TEMPERATURES, fates, strict=True) if fate.worst <= _ACCEPTED]
-    return ShapingAdvice("tau0", TEMPERATURES, fates, min(good, default=None))
-
-
-def _scan(
-    block_of: Callable[[float], ShapedBlock],
-    values: Sequence[float],
-    V0: Float[np.ndarray, "m m"],
+def recommend_shaping(
+    block: ShapedBlock,
+    V0: Any,
     depth_to_width: float,
-    seed: int,
-) -> tuple[Fates, ...]:
-    def law(block: ShapedBlock) -> CovarianceLaw:
-        radius = _FAR * float(np.linalg.norm(V0))
-        return covariance_sde(block, V0, depth_to_width, _PATHS, seed, save=1, radius=radius)
+    seed: int = 0,
+    gammas: Sequence[float] = GAMMAS,
+    temperatures: Sequence[float] = TEMPERATURES,
+) -> ShapingAdvice:
+    r"""Which weights $\gamma$ of the branches and which temperatures $\tau_0$ of attention, *together*, keep tokens safe.
 
-    return tuple(token_fates(law(block_of(value))) for value in values)
+    $\gamma^2$ is the speed at which tokens diffuse, and low temperatures drive covariances up: each may be safe alone and both
+    together explode. Every pair is followed through the limit of depth in proportion to width.
+
+    **Arguments:**
+
+    - `block`: the block; all but $\gamma$ and $\tau_0$ is kept.
+    - `V0`: the covariance of the input tokens, (m, m).
+    - `depth_to_width`: blocks over width.
+    - `gammas`, `temperatures`: the values to try.
+    """
+    start = np.asarray(as_covariance(V0, "V0"))
+    radius = _FAR * float(np.linalg.norm(start))
+
+    def fates(gamma: float, tau0: float) -> Fates:
+        reshaped = block.reshaped(gamma=gamma, tau0=tau0)
+        return token_fates(covariance_sde(reshaped, start, depth_to_width, _PATHS, seed, save=1, radius=radius))
+
+    tried = tuple(sorted(gammas)), tuple(sorted(temperatures))
+    return ShapingAdvice(*tried, tuple(tuple(fates(gamma, tau0) for tau0 in tried[1]) for gamma in tried[0]))

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Bool, Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 
 
 class Moments(eqx.Module):
@@ -81,7 +81,7 @@ def about(moments: Moments, reference: Float[Array, "*batch P"]) -> Moments:
     i, j = shift[..., :, None], shift[..., None, :]
     n, di, dj = moments.count, moments.d[..., :, None], moments.d[..., None, :]
     means = moments.averages
-    squares = jnp.diagonal(means, axis1=-2, axis2=-1)
+    squares = diagonal(means)
     dii, djj = squares[..., :, None], squares[..., None, :]
     dij, diij, dijj = moments.dd, moments.ddd, jnp.swapaxes(moments.ddd, -1, -2)
     lower = j * di + i * dj + n * i * j
@@ -112,7 +112,7 @@ def mean_deviation(moments: Moments) -> tuple[Float[Array, "*batch P"], Float[Ar
     """Mean minus reference, and its standard error."""
     M = moments.count
     central = about(moments, moments.reference + moments.d / M)
-    squares = jnp.diagonal(central.averages, axis1=-2, axis2=-1)
+    squares = diagonal(central.averages)
     return moments.d / M, jnp.sqrt(squares / (M - 1) / M)
 
 
@@ -127,7 +127,7 @@ def covariance(moments: Moments) -> tuple[Float[Array, "*batch P P"], Float[Arra
     M = moments.count
     central = about(moments, moments.reference + moments.d / M)
     mu11, mu22, averages = central.dd / M, central.dddd / M, central.averages / M
-    variances = jnp.diagonal(averages, axis1=-2, axis2=-1)
+    variances = diagonal(averages)
     mu20_mu02 = variances[..., :, None] * variances[..., None, :]
     of_products = jnp.maximum(mu22 - mu11**2, 0)  # a variance: negative by rounding only
     return mu11 + averages / (M - 1), jnp.sqrt((of_products + (mu20_mu02 + averages**2) / (M - 1)) / M)

@@ -20,7 +20,7 @@ import numpy as np
 from jax.scipy.special import digamma, polygamma
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._entry import entry
 from .._errors import DomainError, ShapeError
 from .._validation import as_count, as_seed, is_concrete
@@ -70,7 +70,7 @@ def scale_invariant_flow(net: MLP, x: Any = None, *, kernel: Any = None, order: 
     - `order`: the largest $m$.
     """
     activation = require_scale_invariant(net)
-    start = jnp.diagonal(first_kernel(net, x, kernel))
+    start = diagonal(first_kernel(net, x, kernel))
     widths = jnp.asarray(net.hidden_widths, dtype=start.dtype)
     factors = _factor_moments(activation, widths, as_order(order, "order"))
     spread = (3 * activation.A4 - activation.A2**2) / widths

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._entry import entry
 from ..kernels.every_layer import every_layer
 from ..kernels.start import first_kernel
@@ -97,8 +97,8 @@ def exact_tangent_flow(net: MLP, x: Any = None, *, kernel: Any = None) -> ExactT
     - `x` (N, n_0) or `kernel` (N, N): the inputs, or $K^{(1)}$, of which only the diagonal is used.
     """
     activation = require_scale_invariant(net)
-    K1 = jnp.diagonal(first_kernel(net, x, kernel))
-    overlap = net.overlap_behind(K1[:, None, None])[:, 0, 0] if x is None else jnp.diagonal(net.overlap(x))
+    K1 = diagonal(first_kernel(net, x, kernel))
+    overlap = net.overlap_behind(K1[:, None, None])[:, 0, 0] if x is None else diagonal(net.overlap(x))
     first = _Moments(K1, net.first_tangent_kernel(overlap), *[jnp.zeros_like(K1)] * 5)
     moments = _iterate(jnp.asarray([activation.A2, activation.A4]), net.layers[1:], first)
     return ExactTangentFlow(moments, net)

@@ -6,7 +6,6 @@ $\partial_{aa}^p\,\partial_{ab}^q\,\partial_{bb}^r\,\langle\sigma_a\sigma_b\rang
 = 2^{-p-r}\langle\sigma_a^{(2p+q)}\sigma_b^{(2r+q)}\rangle$: no kernel is inverted and no delta function is sampled.
 """
 
-import functools
 import itertools
 
 import jax.numpy as jnp
@@ -15,10 +14,8 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from ..activations import Activation
-from ..gaussian.function import ElementwiseFunction, differentiate
 from ..gaussian.line import line_rule
-from ..gaussian.pairs import PairRule, pair_moment, square_average
-from ..gaussian.powers import power
+from ..gaussian.pairs import PairRule, pair_moments, square_averages
 from ..kernels.pairs import PairIndex
 
 # 1 - rho^2 below which two inputs count as merged, for first and second derivatives: of values, and of slopes that jump, whose
@@ -29,40 +26,55 @@ _ONE_NORM = 1e-2
 
 
 def average_and_derivatives(
-    activation: Activation, K: Float[Array, " P"], pairs: PairIndex, rule: PairRule, order: int, slopes: bool = False
+    activation: Activation, K: Float[Array, " P"], pairs: PairIndex, rule: PairRule, order: int
 ) -> list[Float[Array, "P ..."]]:
     r"""$[\kappa, D\kappa, D^2\kappa, \dots]$ up to `order`: arrays (P,), (P, 3), (P, 3, 3), ... over `pairs.local` positions.
 
     A diagonal pair depends on one number; its derivatives stand in the middle entry, the others are zero.
-    With `slopes` the average is $\langle\sigma'_\alpha\sigma'_\beta\rangle_K$.
     """
+    return _of_values_and_slopes(activation, K, pairs, rule, order, (0,))[0]
+
+
+def averages_of_values_and_slopes(
+    activation: Activation, K: Float[Array, " P"], pairs: PairIndex, rule: PairRule, order: int
+) -> tuple[list[Float[Array, "P ..."]], ...]:
+    r"""The same, and again for the average of slopes, $\langle\sigma'_\alpha\sigma'_\beta\rangle_K$."""
+    return _of_values_and_slopes(activation, K, pairs, rule, order, (0, 1))
+
+
+def _of_values_and_slopes(
+    activation: Activation, K: Array, pairs: PairIndex, rule: PairRule, order: int, slopes: tuple[int, ...]
+) -> tuple[list[Float[Array, "P ..."]], ...]:
     variances = K[pairs.diagonal]
     Kaa, Kbb = variances[pairs.a], variances[pairs.b]
     same = pairs.a == pairs.b
     Kab = jnp.where(same, 0.0, K)
+    # A single input has no other to be averaged with: nothing of that need be compiled.
+    exponents = [] if same.all() else [e for e in itertools.product(range(order + 1), repeat=3) if sum(e) <= order]
+    orders = sorted({_derivatives(e, slope) for e in exponents for slope in slopes})
+    moments = dict(zip(orders, pair_moments(activation, orders, Kaa, Kab, Kbb, rule), strict=True)) if orders else {}
+    found = []
+    for slope in slopes:
+        table = {e: moments[_derivatives(e, slope)] / 2 ** (e[0] + e[2]) for e in exponents}
+        derivatives = []
+        for k, single in enumerate(square_averages(activation, variances, order, slope)):
+            entries = []
+            for which in itertools.product(range(3), repeat=k):
+                on_diagonal = single[pairs.a] if all(w == 1 for w in which) else jnp.zeros_like(K)
+                between = table.get(tuple(which.count(w) for w in range(3)), on_diagonal)
+                entries.append(jnp.where(same, on_diagonal, between))
+            derivatives.append(jnp.stack(entries, axis=-1).reshape((len(same),) + (3,) * k))
+        if order and activation.has_jump(1) and not same.all():
+            separation = jnp.where(same, 1.0, 1 - Kab**2 / (Kaa * Kbb))
+            derivatives = _without_divergence(activation, bool(slope), derivatives, separation, (Kaa, Kab, Kbb))
+        found.append(derivatives)
+    return tuple(found)
 
-    def mixed(p: int, q: int, r: int) -> Array:
-        return pair_moment(activation, 2 * p + q + slopes, 2 * r + q + slopes, Kaa, Kab, Kbb, rule) / 2 ** (p + r)
 
-    factor = power(activation, 0, 1) if slopes else activation
-    square: ElementwiseFunction = functools.partial(square_average, factor)
-    derivatives = []
-    for k in range(order + 1):
-        # A single input has no other to be averaged with: nothing of that need be compiled.
-        orders = [] if same.all() else [pqr for pqr in itertools.product(range(k + 1), repeat=3) if sum(pqr) == k]
-        table = {pqr: mixed(*pqr) for pqr in orders}
-        single = square(variances)[pairs.a]
-        entries = []
-        for which in itertools.product(range(3), repeat=k):
-            on_diagonal = single if all(w == 1 for w in which) else jnp.zeros_like(K)
-            between = table.get(tuple(which.count(w) for w in range(3)), on_diagonal)
-            entries.append(jnp.where(same, on_diagonal, between))
-        derivatives.append(jnp.stack(entries, axis=-1).reshape((len(same),) + (3,) * k))
-        square = differentiate(square)
-    if order and activation.has_jump(1) and not same.all():
-        separation = jnp.where(same, 1.0, 1 - Kab**2 / (Kaa * Kbb))
-        return _without_divergence(activation, slopes, derivatives, separation, (Kaa, Kab, Kbb))
-    return derivatives
+def _derivatives(exponents: tuple[int, ...], slope: int) -> tuple[int, int]:
+    r"""Of which derivatives $\partial_{aa}^p\,\partial_{ab}^q\,\partial_{bb}^r$ is the average."""
+    p, q, r = exponents
+    return 2 * p + q + slope, 2 * r + q + slope
 
 
 def _without_divergence(

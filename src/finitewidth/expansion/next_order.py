@@ -25,7 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, at_hand
+from .._compile import compiled_in_haste
 from .._errors import DomainError
 from ..activations import Activation
 from ..gaussian.accuracy import CURVATURE_OF_VALUES, pair_rule as choose_pair_rule, product_rule as choose_product_rule
@@ -160,7 +161,7 @@ def iterate(
     return every_layer(step, start, layers)
 
 
-_compiled = jax.jit(iterate, static_argnums=(0, 3, 4, 5))
+_compiled = compiled_in_haste(static_argnums=(0, 3, 4, 5))(iterate)
 
 
 def next_order_flow(
@@ -174,7 +175,7 @@ def next_order_flow(
     if len(K1) > _MOST_SAMPLES:
         raise DomainError("x", f"{len(K1)} samples", f"at most {_MOST_SAMPLES} for next_order=True")
     rules = choose_pair_rule(sigma, largest, derivatives=8), choose_product_rule(sigma, largest, CURVATURE_OF_VALUES)
-    K, v1, g1, u, v2, g2 = _compiled(sigma, net.layers[1:], pairs.pack(K1), pairs, *rules)
+    K, v1, g1, u, v2, g2 = at_hand(_compiled(sigma, net.layers[1:], pairs.pack(K1), pairs, *rules))
     following = NextOrder(
         six_point=in_units_of_width(net, u, power=2),
         V1=in_units_of_width(net, pairs.unpack_twice(v2), power=2),

@@ -9,12 +9,12 @@ This is the law of total covariance applied to the random kernel. It is algebrai
 PDLT (4.119) and PDLT (4.115), without their inverse kernels, and starts from $v = g_1 = 0$.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, at_hand
+from .._compile import compiled_in_haste
 from ..activations import Activation
 from ..gaussian.accuracy import pair_rule as choose_pair_rule, product_rule as choose_product_rule
 from ..gaussian.pairs import PairRule
@@ -64,14 +64,14 @@ def iterate(
     return every_layer(step, start, layers)
 
 
-_compiled = jax.jit(iterate, static_argnums=(0, 3, 4, 5))
+_compiled = compiled_in_haste(static_argnums=(0, 3, 4, 5))(iterate)
 
 
 def metric_flow(net: MLP, K1: Float[Array, "N N"], largest: float) -> tuple[Float[Array, "L N N"], Metric[Array]]:
     """The kernel and the group `metric`, for kernels of at most the `largest` variance."""
     pairs, sigma = pair_index(len(K1)), net.activation
     rules = choose_pair_rule(sigma, largest, derivatives=4), choose_product_rule(sigma, largest)
-    K, v, g1 = _compiled(sigma, net.layers[1:], pairs.pack(K1), pairs, *rules)
+    K, v, g1 = at_hand(_compiled(sigma, net.layers[1:], pairs.pack(K1), pairs, *rules))
     return metric_group(net, pairs, K, v, g1)
 
 

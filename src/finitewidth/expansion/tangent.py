@@ -19,11 +19,11 @@ $\widehat H_{ij}$ between different neurons, run by themselves, PDLT (8.89) and 
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, at_hand
+from .._compile import compiled_in_haste
 from ..activations import Activation
 from ..gaussian.accuracy import VALUES_AND_SLOPES, pair_rule as choose_pair_rule, product_rule as choose_product_rule
 from ..gaussian.pairs import PairRule
@@ -33,7 +33,7 @@ from ..kernels.pairs import PairIndex, pair_index
 from ..kernels.tangent_map import check_has_tangent_kernel
 from ..networks import MLP, Layer
 from ..results import Metric, Tangent
-from .kernel_derivatives import average_and_derivatives, local_block, push_matrix, push_vector
+from .kernel_derivatives import averages_of_values_and_slopes, local_block, push_matrix, push_vector
 from .recursion import in_units_of_width, metric_group
 from .sources import four_point_averages
 
@@ -88,10 +88,8 @@ def layer_step(
     """One layer, with the parameters of the new one."""
     C_W, lambda_W = layer.C_W, layer.lambda_W
     K, theta = state.K, state.theta
-    averages = PairAverages(
-        *average_and_derivatives(activation, K, pairs, pair_rule, order=2),
-        *average_and_derivatives(activation, K, pairs, pair_rule, order=2, slopes=True),
-    )
+    of_values, of_slopes = averages_of_values_and_slopes(activation, K, pairs, pair_rule, order=2)
+    averages = PairAverages(*of_values, *of_slopes)
     sources = Sources(*four_point_averages(activation, K, pairs, product_rule, slopes=(0, 2, 4)))
     v, d, a = _new_covariance(state, averages, sources, layer, pairs)
     b, f = _new_off_diagonal(state, averages, sources, layer, pairs)
@@ -211,7 +209,7 @@ def iterate(
     return every_layer(step, start, layers)
 
 
-_compiled = jax.jit(iterate, static_argnums=(0, 4, 5, 6))
+_compiled = compiled_in_haste(static_argnums=(0, 4, 5, 6))(iterate)
 
 
 def tangent_flow(
@@ -222,7 +220,7 @@ def tangent_flow(
     check_has_tangent_kernel(sigma)
     rules = choose_pair_rule(sigma, largest, derivatives=5), choose_product_rule(sigma, largest, VALUES_AND_SLOPES)
     first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(overlap))
-    K, v, g1, theta, h1, d, a, b, f = _compiled(sigma, net.layers[1:], *first, pairs, *rules)
+    K, v, g1, theta, h1, d, a, b, f = at_hand(_compiled(sigma, net.layers[1:], *first, pairs, *rules))
     Theta, correction = pairs.unpack(theta), pairs.unpack(h1)
     tangent = Tangent(
         Theta=Theta,

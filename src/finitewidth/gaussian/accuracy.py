@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._errors import DomainError
-from .function import Function
+from .function import Function, with_derivatives
 from .grid import GridRule
 from .hermite import HermiteRule, hermite_table
 from .places import PanelRule, left_unresolved
@@ -47,7 +47,7 @@ def _samples(function: Function, derivatives: int, variance: float) -> np.ndarra
 
     @jax.jit
     def evaluate(z: jax.Array) -> jax.Array:
-        return jnp.stack([function.derivative(order)(z) for order in range(derivatives + 1)])
+        return jnp.stack(with_derivatives(function, derivatives)(z))
 
     with jax.ensure_compile_time_eval():
         return np.asarray(evaluate(jnp.asarray(z)))
@@ -138,13 +138,11 @@ def _hermite_rule(samples: np.ndarray, tail: float, reach: float, first: int = 0
 
 
 def _round_up(variance: float) -> float:
-    """To one, to `TRACED_VARIANCE`, or to the next power of two: a network whose inputs are rescaled is seldom compiled anew.
+    """To the next power of two, or to one: a network whose inputs are rescaled is seldom compiled anew.
 
     One rule for all variances would do without compiling, but the modes that a function needs grow with the variance.
     """
-    if variance <= TRACED_VARIANCE * (1 + _ROUNDING):
-        return 1.0 if variance <= 1 + _ROUNDING else TRACED_VARIANCE
-    return 2.0 ** math.ceil(math.log2(variance) - _ROUNDING)
+    return 2.0 ** max(0, math.ceil(math.log2(max(variance, 1.0)) - _ROUNDING))
 
 
 def gram_rule(function: Function, largest_variance: float, derivatives: int = 0) -> HermiteRule | PanelRule | None:

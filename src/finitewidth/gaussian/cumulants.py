@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._entry import entry
 from .._errors import DomainError, ShapeError
 from .._validation import as_count, as_floats, is_concrete
@@ -135,7 +135,7 @@ def excess_kurtosis(
     if fourth.shape != (size,) * 4 or covariance.shape != (size,) * 2:
         got = f"shapes {covariance.shape} and {fourth.shape}"
         raise ShapeError("connected_four_point", got, "(N, N) for `two_point` and (N, N, N, N)")
-    variances = jnp.diagonal(covariance)
+    variances = diagonal(covariance)
     if is_concrete(variances) and not bool((np.asarray(variances) > 0).all()):
         raise DomainError("two_point", "a variable of zero variance", "positive variances")
     i = np.arange(size)

@@ -33,6 +33,19 @@ def differentiate(function: ElementwiseFunction) -> ElementwiseFunction:
     return derivative
 
 
+def with_derivatives(function: ElementwiseFunction, order: int) -> Callable[[Array], list[Array]]:
+    """The function and all its derivatives up to `order`: much shorter programs than one after another."""
+    if order == 0:
+        return lambda z: [function(z)]
+    lower = with_derivatives(function, order - 1)
+
+    def values(z: Array) -> list[Array]:
+        known, raised = jax.jvp(lower, (z,), (jnp.ones_like(z),))
+        return [*known, raised[-1]]
+
+    return values
+
+
 @dataclass(frozen=True)
 class Function:
     """An elementwise JAX function `value`, analytic except at the points `kinks`.

@@ -10,7 +10,7 @@ from jax import lax
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Bool, Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 
 Pair = tuple[Array, Array]  # a number as high + low, with |low| below the rounding of high
 
@@ -55,7 +55,7 @@ def _quotient(a: Pair, b: Pair) -> Pair:
 @jax.custom_jvp
 def gram_vectors(K: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """The rows are the vectors: lower triangular with a non-negative diagonal, zero where the rank is used up."""
-    floor = COINCIDENT_ROUNDINGS * jnp.finfo(K.dtype).eps * jnp.diagonal(K)
+    floor = COINCIDENT_ROUNDINGS * jnp.finfo(K.dtype).eps * diagonal(K)
 
     def eliminate(rest: Pair, m: Array) -> tuple[Pair, Array]:
         high, low = rest[0][m], rest[1][m]
@@ -66,7 +66,7 @@ def gram_vectors(K: Float[Array, "n n"]) -> Float[Array, "n n"]:
         share = _quotient((high, low), pivot)
         components = share[0] * jnp.sqrt(pivot[0])
         # Entries that rounding has left outside the cone of covariances must not make a vector longer than it is.
-        longest = jnp.sqrt(jnp.maximum(jnp.diagonal(rest[0]), 0.0))
+        longest = jnp.sqrt(jnp.maximum(diagonal(rest[0]), 0.0))
         components = jnp.where(jnp.abs(components) > longest, jnp.sign(components) * longest, components)
         outer = _product((share[0][:, None], share[1][:, None]), (high[None], low[None]))
         return _difference(rest, outer), components
@@ -81,13 +81,13 @@ def _gram_vectors_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Ar
     (K,), (dK,) = primals, tangents
     V = gram_vectors(K)
     white = solve_triangular(V, solve_triangular(V, dK, lower=True).T, lower=True)
-    return V, V @ (jnp.tril(white) - jnp.diag(jnp.diagonal(white)) / 2)
+    return V, V @ (jnp.tril(white) - jnp.diag(diagonal(white)) / 2)
 
 
 def coincident_pairs(K: Float[Array, "n n"]) -> Bool[Array, "n n"]:
     r"""Which variables are the same up to a factor, $|\rho_{ij}| = 1$ to rounding."""
     zero = jnp.zeros_like(K)
-    products = jnp.diagonal(K)[:, None] * jnp.diagonal(K)[None, :]
-    variances = _product((jnp.diagonal(K)[:, None] + zero, zero), (jnp.diagonal(K)[None, :] + zero, zero))
+    products = diagonal(K)[:, None] * diagonal(K)[None, :]
+    variances = _product((diagonal(K)[:, None] + zero, zero), (diagonal(K)[None, :] + zero, zero))
     determinants, _ = _difference(variances, _product((K, zero), (K, zero)))
     return determinants <= COINCIDENT_ROUNDINGS * jnp.finfo(K.dtype).eps * products

@@ -27,6 +27,7 @@ from .._arrays import Array
 
 ElementwiseFunction = Callable[[Array], Array]
 
+_FEW = 4096  # numbers whose powers are taken at once: a shorter program
 _BLOCK = 16  # Hermite modes summed per pass over the Gram matrix
 
 
@@ -68,8 +69,10 @@ def coefficients(
 
 
 def _power_series(f: Float[Array, "*A k"], g: Float[Array, "*B k"], x: Array) -> Array:
-    r"""$\sum_k f_k g_k x^k$ by Horner's rule, in blocks: a handful of passes over `x` however many modes."""
+    r"""$\sum_k f_k g_k x^k$: for many `x` by Horner's rule, in blocks, a handful of passes over them however many modes."""
     modes = f.shape[-1]
+    if x.size <= _FEW:
+        return jnp.sum(f * g * x[..., None] ** np.arange(modes), axis=-1)
     pad = -modes % _BLOCK
 
     def blocks(c: Array) -> Array:

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .chebyshev import Table, tabulate
 from .panels import (
     LAYER,
@@ -63,11 +63,11 @@ def _pivoted_cholesky(K: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Int[
     """Lower triangular L and an order of the variables in which K = L L^T, largest conditional variance first."""
     L, order, index = jnp.zeros_like(K), jnp.arange(len(K)), jnp.arange(len(K))
     for k in range(len(K)):
-        pivot = k + jnp.argmax(jnp.diagonal(K)[k:])
+        pivot = k + jnp.argmax(diagonal(K)[k:])
         swap = index.at[k].set(pivot).at[pivot].set(k)
         K, L, order = K[swap][:, swap], L[swap], order[swap]
-        diagonal = root(K[k, k])
-        column = jnp.where(index > k, ratio(K[:, k], diagonal), 0.0).at[k].set(diagonal)
+        deviation = root(K[k, k])
+        column = jnp.where(index > k, ratio(K[:, k], deviation), 0.0).at[k].set(deviation)
         L, K = L.at[:, k].set(column), K - jnp.outer(column, column)
     return L, order
 

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._errors import ShapeError
 from .._validation import as_covariance, as_floats
 from .absolute_moments import absolute_moment
@@ -78,7 +78,7 @@ def _checked(K: Any) -> Float[Array, "n n"]:
 
 def _unit_powers_of_two(K: Float[Array, "n n"]) -> Float[Array, " n"]:
     """Powers of two that bring every variance between 1/2 and 2, without a rounding error."""
-    _, exponent = jnp.frexp(jax.lax.stop_gradient(jnp.diagonal(K)))
+    _, exponent = jnp.frexp(jax.lax.stop_gradient(diagonal(K)))
     return jnp.ldexp(jnp.ones(len(K), K.dtype), -(exponent // 2))
 
 
@@ -92,7 +92,7 @@ def _sign_product(K: Float[Array, "n n"]) -> Array:
     signs = _signs(rows_of(gram_vectors(scaled)), _FINE if n < MOST_VARIABLES else _COARSE)
     if n > 2:
         signs = _without_coincident_pair(scaled, signs)
-    return jnp.where(jnp.all(jnp.diagonal(K) > 0), signs, 0.0)
+    return jnp.where(jnp.all(diagonal(K) > 0), signs, 0.0)
 
 
 def _signs(rows: Rows, rule: Rule) -> Array:

@@ -5,20 +5,21 @@ through a root of $K$, nor through a sampled delta function: coincident inputs a
 """
 
 import functools
-import math
-import operator
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import ArrayLike
+from scipy.special import binom
 
 from .._arrays import Array
 from . import grid, hermite, piecewise
 from .distributional import distributional_pair
-from .function import Function
+from .function import Function, differentiate, with_derivatives
 from .grid import GridRule
 from .hermite import HermiteRule
-from .line import line_average
+from .line import line_average, line_rule
 from .places import PanelRule
 
 PairRule = GridRule | HermiteRule | PanelRule | None
@@ -44,7 +45,7 @@ def mixed_moment(f: Function, i: int, g: Function, j: int, rule: PairRule, Kaa: 
         return piecewise.pair_average(f.derivative(i), g.derivative(j), *places, Kaa, Kab, Kbb)
     if isinstance(rule, GridRule):
         Kaa, Kab, Kbb = jnp.broadcast_arrays(Kaa, Kab, Kbb)
-        return grid.pair_average(f.derivative(i), g.derivative(j), Kaa, Kab, Kbb, rule)
+        return grid.pair_averages(f, g, [(i, j)], Kaa, Kab, Kbb, rule)[0]
     if rule.parity is not None:
         if (i + j) % 2:
             return jnp.zeros(jnp.broadcast_shapes(Kaa.shape, Kab.shape, Kbb.shape), Kab.dtype)
@@ -69,28 +70,68 @@ def pair_moment(
     return mixed_moment(f, i, f, j, rule, *(jnp.asarray(entry, dtype=float) for entry in (Kaa, Kab, Kbb)))
 
 
+def pair_moments(
+    f: Function, orders: Sequence[tuple[int, int]], Kaa: Array, Kab: Array, Kbb: Array, rule: PairRule
+) -> list[Array]:
+    r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ for all `orders` $(i, j)$: on a grid, from one evaluation of the derivatives."""
+    if isinstance(rule, GridRule) and not f.kinks and not f.has_closed_pair:
+        return list(_moments_on_a_grid(f, tuple(orders), rule, Kaa, Kab, Kbb))
+    return [pair_moment(f, i, j, Kaa, Kab, Kbb, rule) for i, j in orders]
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def _moments_on_a_grid(f, orders, rule, Kaa, Kab, Kbb):
+    return grid.pair_averages(f, f, orders, Kaa, Kab, Kbb, rule)
+
+
+@_moments_on_a_grid.defjvp
+def _stein_on_a_grid(f, orders, rule, covariance, tangents):
+    daa, dab, dbb = tangents
+    raised = {(i + p, j + q) for i, j in orders for p, q in ((1, 1), (2, 0), (0, 2))}
+    every = tuple(sorted({*orders, *raised}))
+    known = dict(zip(every, _moments_on_a_grid(f, every, rule, *covariance), strict=True))
+    values = jnp.stack([known[each] for each in orders])
+    slopes = [known[i + 1, j + 1] * dab + (known[i + 2, j] * daa + known[i, j + 2] * dbb) / 2 for i, j in orders]
+    return values, jnp.stack(slopes)
+
+
 def square_average(f: Function, K: Array) -> Array:
     r"""$g(K) = \langle f(z)^2\rangle_K$ of one variable, PDLT (5.5), elementwise; differentiable to any order."""
-    closed = f.closed_square(K)
-    if closed is not None:
-        return closed
-    return line_average(lambda z: f(z) ** 2, K, f.kinks, f.places) if f.kinks else _smooth_square(f, 0, K)
+    return square_averages(f, K, 0)[0]
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _smooth_square(f: Function, m: int, K: Array) -> Array:
-    r"""$g^{(m)}(K) = 2^{-m}\langle(f^2)^{(2m)}\rangle_K$, PDLT (5.53): shorter to compile than derivatives of the nodes."""
-
-    def integrand(z: Array) -> Array:
-        derivatives = [f.derivative(order)(z) for order in range(2 * m + 1)]
-        terms = zip(derivatives, reversed(derivatives), strict=True)
-        weighted = [math.comb(2 * m, k) * left * right for k, (left, right) in enumerate(terms)]
-        return functools.reduce(operator.add, weighted)
-
-    return line_average(integrand, K, (), f.places) / 2**m
+def square_averages(f: Function, K: Array, order: int, slope: int = 0) -> list[Array]:
+    r"""$g(K) = \langle f^{(s)}(z)^2\rangle_K$, for the derivative $s$ = `slope`, and the derivatives of $g$ up to an order."""
+    if not f.kinks and (slope or f.closed_square(K) is None):
+        return list(_smooth_squares(f, slope, order, K))
+    found, square = [], functools.partial(_one_square, f, slope)
+    for _ in range(order + 1):
+        found.append(square(K))
+        square = differentiate(square)
+    return found
 
 
-@_smooth_square.defjvp
-def _raise_square(f, m, primals, tangents):
+def _one_square(f: Function, slope: int, K: Array) -> Array:
+    closed = None if slope else f.closed_square(K)
+    value = f.derivative(slope)
+    return line_average(lambda z: value(z) ** 2, K, f.kinks, f.places) if closed is None else closed
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def _smooth_squares(f: Function, slope: int, order: int, K: Array) -> Array:
+    r"""$g^{(m)}(K) = 2^{-m}\langle(f^2)^{(2m)}\rangle_K$ for $m$ = 0..`order`, PDLT (5.53): shorter to compile than derivatives of
+    the nodes."""
+    z, weights = line_rule(K, (), f.places)
+    derivatives = jnp.stack(with_derivatives(f, slope + 2 * order)(z)[slope:])
+    squares = [
+        jnp.tensordot(binom(2 * m, np.arange(2 * m + 1)) / 2**m, derivatives[: 2 * m + 1] * derivatives[2 * m :: -1], 1)
+        for m in range(order + 1)
+    ]
+    return jnp.sum(weights * jnp.stack(squares), axis=-1)
+
+
+@_smooth_squares.defjvp
+def _raise_squares(f, slope, order, primals, tangents):
     (K,), (dK,) = primals, tangents
-    return _smooth_square(f, m, K), _smooth_square(f, m + 1, K) * dK
+    squares = _smooth_squares(f, slope, order + 1, K)
+    return squares[:-1], squares[1:] * dK

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 
 
 def covariance_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
@@ -14,7 +14,7 @@ def covariance_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
     runs only if some member of the batch needs it, because a loop of no turns is skipped.
     """
     root = jnp.linalg.cholesky(K, symmetrize_input=False)
-    sound = (jnp.diagonal(root) ** 2 > _rounding(K) * jnp.diagonal(K)).all()  # false if NaN
+    sound = (diagonal(root) ** 2 > _rounding(K) * diagonal(K)).all()  # false if NaN
     return lax.fori_loop(0, (~sound).astype(int), lambda _, __: pivoted_root(K), jnp.where(sound, root, 0.0))
 
 
@@ -29,12 +29,12 @@ def pivoted_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
     Cholesky with pivoting on the correlation matrix. It stops when all that is left is rounding; without
     pivoting a direction dropped as rounding could still be correlated with larger ones to come.
     """
-    scale = jnp.sqrt(jnp.maximum(jnp.diagonal(K), 0))
+    scale = jnp.sqrt(jnp.maximum(diagonal(K), 0))
     inverse = jnp.where(scale > 0, 1 / jnp.where(scale > 0, scale, 1), 0)
     rounding = _rounding(K)
 
     def eliminate(rest: Array, _: None) -> tuple[Array, Array]:
-        pivots = jnp.diagonal(rest)
+        pivots = diagonal(rest)
         # The first of those that differ by rounding, so that a seed means the same networks on every machine.
         largest = jnp.argmax(pivots >= (1 - rounding) * jnp.max(pivots))
         pivot = pivots[largest]

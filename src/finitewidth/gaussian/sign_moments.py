@@ -11,7 +11,7 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .arcsine import correlation
 from .orthants import sign_product
 
@@ -23,7 +23,7 @@ def sign_moment(bare: tuple[int, ...], signs: tuple[int, ...], K: Float[Array, "
     signs and at most two bare factors; zero unless their number is even."""
     if (len(bare) + len(signs)) % 2:
         return jnp.zeros((), K.dtype)
-    return _moment(bare, signs, K, jnp.diagonal(K))
+    return _moment(bare, signs, K, diagonal(K))
 
 
 def _moment(bare: tuple[int, ...], signs: tuple[int, ...], K: Float[Array, "n n"], unit: Float[Array, " n"]) -> Array:

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from . import piecewise
 from .chebyshev import Table, tabulate
 from .hermite import canonical_variables
@@ -45,7 +45,7 @@ def product_average(
     # One covariance after the other: mapped over all at once, every one of them would go both ways.
     @jax.custom_batching.sequential_vmap
     def average(K: Float[Array, "n n"]) -> Float[Array, ""]:
-        deviations = jnp.sqrt(jnp.diagonal(K))
+        deviations = jnp.sqrt(diagonal(K))
         positive = jnp.where(deviations > 0, deviations, 1.0)
         least = jnp.linalg.eigvalsh(K / jnp.outer(positive, positive))[0]
         choice = _NODES[len(K)]
@@ -62,7 +62,7 @@ def _smoothed(
     functions: Sequence[ElementwiseFunction], places: Sequence[Places], K: Float[Array, "n n"], least: Array, nodes: int
 ) -> Float[Array, ""]:
     """On a grid of so many nodes along each axis; `least` is the smallest eigenvalue of the correlations."""
-    variances = jnp.diagonal(K)
+    variances = diagonal(K)
     noise = least / 2 * variances
     ends = jnp.sqrt(variances)[:, None] * np.linspace(-1.2 * _REACH, 1.2 * _REACH, nodes // _PANELS_PER_NODE + 1)
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._entry import entry
 from .._errors import BlowUpError, DomainError, ShapeError
 from .._validation import as_count, as_covariance, as_floats, is_concrete
@@ -50,7 +50,7 @@ def log_normaliser(K: Float[Array, "N N"] | Any) -> Float[Array, ""]:
 
 
 def _log_normaliser_from_root(root: Float[Array, "N N"]) -> Float[Array, ""]:
-    return jnp.sum(jnp.log(jnp.diagonal(root))) + 0.5 * len(root) * math.log(2 * math.pi)
+    return jnp.sum(jnp.log(diagonal(root))) + 0.5 * len(root) * math.log(2 * math.pi)
 
 
 @entry()

@@ -12,14 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._entry import entry
 from .._errors import BlowUpError
 from .._validation import is_concrete
 from ..activations import Activation
 from ..gaussian.accuracy import TRACED_VARIANCE, Tree, check_averages, gram_rule, within_traced_variance
-from ..gaussian.pairs import PairRule, pair_moment, square_average
-from ..gaussian.powers import power
+from ..gaussian.pairs import PairRule, pair_moment, square_average, square_averages
 from ..networks import MLP, Layer, as_mlp
 from .every_layer import every_layer
 
@@ -28,12 +27,12 @@ _LARGEST = 1e150  # its square is still a number
 
 def gram(activation: Activation, K: Float[Array, "N N"], rule: PairRule, slopes: bool = False) -> Float[Array, "N N"]:
     r"""$\langle\sigma_\alpha\sigma_\beta\rangle_K$, or with `slopes` $\langle\sigma'_\alpha\sigma'_\beta\rangle_K$."""
-    variances = jnp.diagonal(K)
+    variances = diagonal(K)
     off_diagonal = ~np.eye(len(variances), dtype=bool)
     between = jnp.where(off_diagonal, K, 0.0)  # coincidence with oneself is the diagonal's business
     pairs = pair_moment(activation, int(slopes), int(slopes), variances[:, None], between, variances[None, :], rule)
-    squares = square_average(power(activation, 0, 1) if slopes else activation, variances)
-    return jnp.where(off_diagonal, pairs, squares[:, None])
+    (squares,) = square_averages(activation, variances, 0, int(slopes))
+    return jnp.where(off_diagonal, (pairs + pairs.T) / 2, squares[:, None])  # a pair's two orders differ by rounding
 
 
 def diagonal_recursion(activation: Activation, layers: Layer, variances: Float[Array, " N"]) -> Float[Array, "L N"]:
@@ -53,8 +52,7 @@ def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_V
     if not all(map(is_concrete, (K1, net.C_b, net.C_W))):
         return traced
     with jax.ensure_compile_time_eval():
-        diagonal = jnp.diagonal(jnp.asarray(K1))
-        variances = np.asarray(_compiled_diagonal(net.activation, net.layers[1:], diagonal))
+        variances = np.asarray(_compiled_diagonal(net.activation, net.layers[1:], np.diagonal(K1)))
     usable = np.isfinite(variances) & (variances > 0) & (variances < _LARGEST)
     usable[-1] = np.isfinite(variances[-1])  # nothing is averaged over the last layer: zero is fine there
     if not usable.all():
@@ -77,7 +75,7 @@ def checked_if_traced(net: MLP, K1: Float[Array, "N N"], largest: float, tree: T
     """What was computed with rules for kernels up to the `largest`: under a trace, an error where they turn out to be larger."""
     if all(map(is_concrete, (K1, net.C_b, net.C_W))):
         return tree
-    variances = diagonal_recursion(net.activation, net.layers[1:], jnp.diagonal(K1))
+    variances = diagonal_recursion(net.activation, net.layers[1:], diagonal(K1))
     averaged_over = variances[:-1] if len(variances) > 1 else variances
     return within_traced_variance(tree, averaged_over, largest)
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -73,7 +72,7 @@ class MLP(Network):
     @property
     def layers(self) -> Layer:
         r"""All layers, stacked: `net.layers[l - 1]` is layer $\ell$."""
-        inverse_widths = jnp.asarray([0.0] + [1.0 / n for n in self.hidden_widths])
+        inverse_widths = np.asarray([0.0] + [1.0 / n for n in self.hidden_widths])
         return Layer(self.C_b, self.C_W, self.lambda_b, self.lambda_W, inverse_widths)
 
     @property

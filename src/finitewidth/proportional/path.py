@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.random import fold_in
 from jaxtyping import Bool, Float, Int, Key, PyTree
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from ..networks.shaped import ShapedBlock
 from ..results import PathStatus
 from ..runs.queue import Journey
@@ -113,7 +113,7 @@ class Integration(Journey):
         spent = ~finite | (moving.any() & (path.number >= self.most_steps) & (path.time < self.times[-1]))
 
         # The norm is at most the trace: one of m tokens has its share of it.
-        left = outside & moving & (jnp.diagonal(V) >= self.radius / len(V))
+        left = outside & moving & (diagonal(V) >= self.radius / len(V))
         good = finite & ~indefinite & ~vanished
         state = State(*(jnp.where(good, one, other) for one, other in zip(new, old, strict=True)))
         scale = scale_onto_sphere(among(moving, state.V), left, self.radius)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._entry import entry
 from .._errors import DomainError
 from .._validation import as_count, as_covariance, as_number
@@ -46,7 +46,7 @@ def residual_ode(
     time, steps = as_number(time, "time", low=0.0), as_count(steps, "steps")
     strength = 1 / square_average(phi, jnp.ones(())) if normalised else jnp.ones(())
     # Norms grow by at most e^(strength * time) for activations that grow no faster than linearly.
-    largest = float(jnp.max(jnp.diagonal(start))) * float(np.exp(min(float(strength) * time, 5.0)))
+    largest = float(jnp.max(diagonal(start))) * float(np.exp(min(float(strength) * time, 5.0)))
     rule = gram_rule(phi, largest)
     return np.asarray(_solve(phi, rule, start, strength, float(normalised), time, steps))
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._errors import DomainError
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square
@@ -66,11 +66,11 @@ def fastest_rate(block: ShapedBlock, V: Square, moving: Bool[Array, " m"]) -> Fl
     with the generator $C$, $C_0$ its value at $V = 0$, the positive drift $P$ and the mixing $A$ of the block. The second
     term is what the first changes by as the norm does; four times the variance of $\log|F|$ is that of $\log V$."""
     V = jnp.where(moving[:, None] & moving, V, 0.0)
-    norms = jnp.diagonal(V)
+    norms = diagonal(V)
     C, P = block.generator(V), block.positive_drift(V)
-    change = jnp.zeros_like(norms) if P is None else jnp.diagonal(P)
+    change = jnp.zeros_like(norms) if P is None else diagonal(P)
     if block.mixings:
-        fluctuation = jnp.diagonal(block.drift_inside(V)) - change
+        fluctuation = diagonal(block.drift_inside(V)) - change
         if C is not None:
             fluctuation = fluctuation - 2 * jnp.sum(C * V, axis=1)
         change = change + 4 * jnp.maximum(fluctuation, 0.0)

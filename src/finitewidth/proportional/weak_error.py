@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._entry import entry
 from .._errors import ArgumentError, BlowUpError
 from .._validation import as_count, as_number, as_seed
@@ -42,7 +42,7 @@ class NormsAndCorrelations:
     def __call__(self, V: Float[Array, "m m"]) -> Float[Array, " k"]:
         """Of one covariance."""
         above = np.triu_indices(len(V), 1)
-        norms = jnp.diagonal(V)
+        norms = diagonal(V)
         return jnp.concatenate([norms / (norms + self.scale), correlation_and_scale(V)[0][above]])
 
 

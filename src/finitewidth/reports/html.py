@@ -5,7 +5,7 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from .section import Bars, Cell, Column, Details, Drawing, Fact, Part, Section, Sparkline, Table, Words
+from .section import Bars, Cell, Code, Column, Details, Drawing, Fact, Part, Section, Sparkline, Table, Words
 from .svg import svg
 
 
@@ -47,6 +47,8 @@ def _part(part: Part) -> str:
             return f"<figure>{svg(part)}<figcaption>{escape(part.caption)}</figcaption></figure>\n"
         case Details():
             return f"<details><summary>{escape(part.summary)}</summary>\n{_parts(part.parts)}</details>\n"
+        case Code():
+            return f"<pre><code>{escape(part.text)}</code></pre>\n"
         case Sparkline():
             return ""
 

@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .._entry import entry
 from .._errors import ValidityWarning
 from .._validation import as_count
@@ -22,7 +24,9 @@ from .sections.layers import about_layers
 from .sections.network import about_network
 from .sections.origin import about_origin
 from .sections.training import about_training
+from .sections.typical import WIDE_SPREAD, about_typical
 from .sections.validity import about_validity
+from .sections.what_to_do import about_what_to_do
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,7 +39,9 @@ class Report(Document):
     - `data["training"]`: tangent kernel of the first input by layer, its fluctuation, each layer's share in it, learning
       rates of plain gradient descent, a verdict; `null` for activations that jump.
     - `data["validity"]`: depth over width, the largest fluctuation of all layers, and what they mean.
+    - `data["typical"]`: where networks differ much, quantiles of kernel and gradients over them, measured and, where known, theory's.
     - `data["agreement"]`: theory against the networks, in standard errors.
+    - `data["what_to_do"]`: initialisation, inputs, another activation if this one cannot be tuned, widths and depths that are safe.
 
     `theory`, `measured` and `comparison` are the results behind it.
     """
@@ -74,15 +80,21 @@ def report(
         measured = simulate(net, inputs, networks=count, seed=seed, progress=progress)
         theory, training = of_theory.result(), of_training.result()
     comparison = compare_flows(theory, measured)
-    fluctuation = float(theory.relative_fluctuation.max())
-    sections = (
+    fluctuations = np.asarray(theory.relative_fluctuation).max(axis=1)
+    fluctuation = float(fluctuations.max())
+    sections = [
         about_criticality(net, verdict),
         about_layers(theory, measured, _slope(net, verdict)),
         training,
         about_validity(net, fluctuation),
+    ]
+    if fluctuation >= WIDE_SPREAD and training.parts:
+        sections.append(about_typical(net, inputs, float(theory.G[-1, 0, 0]), fluctuation, seed))
+    sections += [
         about_agreement(comparison, fluctuation),
-    )
-    return Report(about_network(net), sections, about_origin(measured, described), theory, measured, comparison)
+        about_what_to_do(net, verdict, fluctuations),
+    ]
+    return Report(about_network(net), tuple(sections), about_origin(measured, described), theory, measured, comparison)
 
 
 def _generic(net: MLP, verdict: Criticality) -> tuple[Any, str]:

@@ -98,7 +98,14 @@ class Details:
     parts: "tuple[Part, ...]"
 
 
-Part = Words | Table | Sparkline | Drawing | Details
+@dataclass(frozen=True)
+class Code:
+    """Lines to copy."""
+
+    text: str
+
+
+Part = Words | Table | Sparkline | Drawing | Details | Code
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from rich.styled import Styled
 from rich.table import Table as Grid
 from rich.text import Text
 
-from .section import Bars, Cell, Details, Drawing, Fact, Part, Section, Sparkline, Table, Tone, Words
+from .section import Bars, Cell, Code, Details, Drawing, Fact, Part, Section, Sparkline, Table, Tone, Words
 from .strokes import bar, sparks
 
 WIDTH = 88
@@ -82,6 +82,8 @@ def _shown(parts: Iterable[Part]) -> Iterator[RenderableType]:
                 yield Text.assemble(f"{label:<{_LABEL}}  ", (sparks(values), "blue"), f"  {ends}")
             case Details(_, inner):
                 yield from _shown(inner)
+            case Code(text):
+                yield Padding(Text(text, style="cyan", no_wrap=True), (1, 0, 1, 2), expand=False)
             case Drawing():
                 pass
 

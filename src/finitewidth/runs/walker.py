@@ -11,7 +11,7 @@ from jax import lax
 from jax.random import fold_in
 from jaxtyping import Bool, Float, Int, Key
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from ..results import PathStatus
 
 SMALLEST_ENTRY = 1e-290
@@ -95,7 +95,7 @@ def guarded(
     outside = ~(jnp.linalg.norm(V) < radius)  # NaN is outside too
     vanished = (jnp.max(jnp.abs(V)) < SMALLEST_ENTRY) & (jnp.max(jnp.abs(old)) >= SMALLEST_ENTRY)
     # The norm is at most the trace: one of m tokens has its share of it. The others stay as they are.
-    left = ~(jnp.diagonal(V) < radius / len(V))
+    left = ~(diagonal(V) < radius / len(V))
     last = jnp.where(finite, V, old)
     scale = scale_onto_sphere(last, left, radius)
     ended = walker.status != PathStatus.RUNNING

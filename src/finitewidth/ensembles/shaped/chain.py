@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.random import fold_in
 from jaxtyping import Float, Int, Key
 
-from ..._arrays import Array
+from ..._arrays import Array, diagonal
 from ...gaussian.root import covariance_root
 from ...networks.shaped.sublayers import (
     AttentionBranch,
@@ -137,7 +137,7 @@ def _normalise(grams: Grams) -> Grams:
     r"""Gram matrices of ${\rm LN}(X)$ and the vector of ones: each token minus its mean, over its deviation."""
     total = jnp.sum(grams, axis=0)
     mean = total[:-1, -1]
-    variance = jnp.maximum(jnp.diagonal(total)[:-1] - mean**2, 0)
+    variance = jnp.maximum(diagonal(total)[:-1] - mean**2, 0)
     scale = jnp.where(variance > 0, 1 / jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)
     T = jnp.diag(jnp.append(scale, 1.0)).at[:-1, -1].set(-mean * scale)
     return T @ grams @ T.T

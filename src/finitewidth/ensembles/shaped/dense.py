@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.random import fold_in
 from jaxtyping import Float, Int, Key
 
-from ..._arrays import Array
+from ..._arrays import Array, diagonal
 from ...networks.shaped.sublayers import AttentionBranch, FeedForwardBranch, FullyConnected, Residual, Sublayer
 from ...runs.walker import Process
 from ..normals import standard_normals
@@ -25,7 +25,7 @@ class DenseNetwork(Process):
         r"""$X_0 = \sqrt n\,L_0O$ with $O$ a uniformly random frame of orthonormal rows."""
         root = self.root[:, : self.width]
         frame, triangle = jnp.linalg.qr(standard_normals(fold_in(key, 0), (self.width, root.shape[1]), root.dtype))
-        return self.width**0.5 * (root * jnp.sign(jnp.diagonal(triangle))) @ frame.T
+        return self.width**0.5 * (root * jnp.sign(diagonal(triangle))) @ frame.T
 
     def step(self, key: Key[Array, ""], number: Int[Array, ""], state: Tokens) -> Tokens:
         """All layers of the block once, with fresh matrices."""

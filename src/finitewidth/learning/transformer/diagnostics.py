@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..._arrays import Array
+from ..._arrays import Array, diagonal
 from ..._errors import DomainError
 from ..._validation import as_count, as_covariance, as_number
 from .model import LanguageModel, check_tokens
@@ -32,5 +32,5 @@ def entropy_at_initialisation(V: Float[Array, "m m"], width: int, tau0: float = 
     V, width = as_covariance(V, "V"), as_count(width, "width")
     if as_number(tau0, "tau0") <= 0:
         raise DomainError("tau0", tau0, "a positive number")
-    deficit = jnp.diagonal(V) * (jnp.mean(jnp.diagonal(V)) - jnp.mean(V))
+    deficit = diagonal(V) * (jnp.mean(diagonal(V)) - jnp.mean(V))
     return jnp.log(len(V)) - deficit / (2 * tau0**2 * width)

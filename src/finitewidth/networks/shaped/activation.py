@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..._arrays import Array
+from ..._arrays import Array, diagonal
 from ..._entry import entry
 from ..._errors import DomainError
 from ..._validation import as_count, as_number
@@ -172,7 +172,7 @@ class ShapedSmooth(ShapedActivation):
         r"""Lecture 17:
         $$b^{\alpha\beta} = \frac{\phi_2^2}{4a^2}\bigl(V^{\alpha\alpha}V^{\beta\beta} + V^{\alpha\beta}(2V^{\alpha\beta} - 3)\bigr)
           + \frac{\phi_3}{2a^2}V^{\alpha\beta}(V^{\alpha\alpha} + V^{\beta\beta} - 2).$$"""
-        growth = jnp.diagonal(self.generator(V))
+        growth = diagonal(self.generator(V))
         linear = (growth[:, None] + growth) * V
         positive = self.positive_drift(V)
         return linear if positive is None else linear + positive
@@ -181,12 +181,12 @@ class ShapedSmooth(ShapedActivation):
         r"""The kernel of the curvature, $\frac{\phi_2^2}{4a^2}(V^{\alpha\alpha}V^{\beta\beta} + 2(V^{\alpha\beta})^2)$."""
         if self.phi2 == 0:
             return None
-        diagonal = jnp.diagonal(V)
-        return self.phi2**2 / (4 * self.a**2) * (diagonal[:, None] * diagonal + 2 * V**2)
+        norms = diagonal(V)
+        return self.phi2**2 / (4 * self.a**2) * (norms[:, None] * norms + 2 * V**2)
 
     def generator(self, V: Float[Array, "m m"]) -> Float[Array, "m m"]:
         r"""The diagonal matrix of $\frac{\phi_3}{2a^2}(V^{\alpha\alpha} - 1) - \frac{3\phi_2^2}{8a^2}$."""
-        growth = self.phi3 / 2 * (jnp.diagonal(V) - 1) - 3 / 8 * self.phi2**2
+        growth = self.phi3 / 2 * (diagonal(V) - 1) - 3 / 8 * self.phi2**2
         return jnp.diag(growth / self.a**2)
 
 

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from ..._arrays import Array
+from ..._arrays import Array, diagonal
 
 # sin t - t cos t = t^3 sum_k c_k t^(2k): below this angle the two terms cancel and the series is exact to rounding.
 _SMALL_ANGLE = 0.3
@@ -50,7 +50,7 @@ def kernel_excess_slope(rho: Float[Array, "*s"] | float) -> Float[Array, "*s"]:
 
 def correlation_and_scale(V: Float[Array, "*s m m"]) -> tuple[Float[Array, "*s m m"], Float[Array, "*s m m"]]:
     r"""$\rho^{\alpha\beta}$ and $\sqrt{V^{\alpha\alpha}V^{\beta\beta}}$; the diagonal is one, and zero inputs correlate with nothing."""
-    deviation = jnp.sqrt(jnp.maximum(jnp.diagonal(V, axis1=-2, axis2=-1), 0.0))
+    deviation = jnp.sqrt(jnp.maximum(diagonal(V), 0.0))
     scale = deviation[..., :, None] * deviation[..., None, :]
     rho = jnp.clip(V / jnp.where(scale > 0, scale, 1.0), -1.0, 1.0)
     return jnp.where(jnp.eye(V.shape[-1], dtype=bool), 1.0, rho), scale

@@ -14,7 +14,7 @@ import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Bool, Float
 
-from ..._arrays import Array
+from ..._arrays import Array, diagonal
 from .block import Square
 
 
@@ -41,8 +41,8 @@ def mean_mixing(V: Square, sees: Visible) -> Square:
     $s_\alpha = P_\alpha\,{\rm diag}(P_\alpha VP_\alpha)$."""
     S, seen = sees
     column_means = S @ V / seen
-    spread = jnp.diagonal(V) - 2 * column_means + jnp.sum(S * column_means, axis=1, keepdims=True) / seen
-    return jnp.diagonal(V)[:, None] / 2 * centred(spread, sees)
+    spread = diagonal(V) - 2 * column_means + jnp.sum(S * column_means, axis=1, keepdims=True) / seen
+    return diagonal(V)[:, None] / 2 * centred(spread, sees)
 
 
 def mixing_gram(V: Square, sees: Visible) -> Square:

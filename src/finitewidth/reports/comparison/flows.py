@@ -1,6 +1,5 @@
 """A flow laid over its measurement, entry by entry, in standard errors."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from .components import components
 from .flow_tables import cannot_tell, deviation_tables
 from .rows import Row, Summary
 from .same import check_same_description
+from .verdict import Verdict, expected_largest, sentence_on, verdict_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # Differences below this, relative to the natural size of a quantity, are rounding: entries that do not fluctuate at
 # all (the first layer; the square of a sign) are known exactly, and have no standard error worth the name.
 _ROUNDING = 1e-12
+_TONES = {Verdict.AGREE: Tone.GOOD, Verdict.DISAGREE: Tone.BAD, Verdict.CANNOT_TELL: Tone.SOFT}
+_UNKNOWN = 1.0  # theory's relative variance of the metric from which sample means miss the networks that decide them
 _WORST = 5  # entries that a table shows
 _SAME_INPUTS = 1e-9  # relative difference of first-layer kernels, which a kernel that was given may have
 
@@ -38,8 +40,9 @@ class Comparison:
     is $\\Theta + H^{\\{1\\}}/n$, PDLT (9.3). Theory is exact up to higher orders in 1/n, so with enough networks
     deviations must show: they shrink when widths grow.
 
-    Entries that are not `trustworthy` have standard errors that a few networks decide: their deviations say neither yes nor
-    no, and count for nothing in `worst`, `farthest` and `summary`.
+    Entries that are not `trustworthy` have standard errors that a few networks decide, or belong to layers in which theory's
+    relative variance of the metric exceeds one, where the networks that decide a mean are too rare to be drawn: their deviations say
+    neither yes nor no, and count for nothing in `verdict`, `worst`, `farthest` and `summary`.
     """
 
     quantity: np.ndarray
@@ -80,6 +83,21 @@ class Comparison:
         order = np.lexsort((-np.abs(self.deviation), ~self.trustworthy))
         return [self[int(index)] for index in order[:count]]
 
+    @property
+    def verdict(self) -> Verdict:
+        """Whether theory and networks agree, by the largest deviation of the entries that can tell and what noise alone would give."""
+        return verdict_on(*self._largest())
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        return sentence_on(*self._largest())
+
+    def _largest(self) -> tuple[float, int]:
+        """The largest deviation of those that can tell, and how many of them fluctuate."""
+        told = np.abs(self.deviation[self.trustworthy])
+        return float(told.max(initial=0.0)), int(np.sum(self.trustworthy & (self.standard_error > 0)))
+
     def summary(self) -> list[Summary]:
         """One line for each quantity and layer."""
         lines = []
@@ -107,6 +125,7 @@ class Comparison:
         """Everything, in types that JSON knows; an infinite deviation is the string "inf"."""
         about = {"network": self.network, "networks": self.networks, "seed": self.seed, "method": self.method}
         rows = [row._asdict() for row in self]
+        about |= {"verdict": self.verdict}
         return plain({**about, "rows": rows, "summary": [line._asdict() for line in self.summary()]})
 
     def plot(self, axes: "tuple[Axes, Axes] | None" = None) -> "tuple[Axes, Axes]":
@@ -122,7 +141,8 @@ class Comparison:
         tables = deviation_tables(self.summary(), self.farthest(_WORST))
         silent = int((~self.trustworthy).sum())
         caution = (Words(cannot_tell(silent, len(self), self.method)),) if silent else ()
-        return stacked((Words(head, Tone.STRONG), Words(self.network, Tone.SOFT), *caution, *tables))
+        said = Words(self.sentence, _TONES[self.verdict])
+        return stacked((Words(head, Tone.STRONG), Words(self.network, Tone.SOFT), said, *caution, *tables))
 
     def __str__(self) -> str:
         from ..terminal import as_text
@@ -130,15 +150,6 @@ class Comparison:
         return as_text(self.__rich__())
 
     __repr__ = __str__
-
-
-def expected_largest(count: int) -> float:
-    r"""The mean largest of $m$ independent $|z|$, $z$ normal: $\int_0^\infty 1 - \mathrm{erf}(t/\sqrt2)^m\,dt$."""
-    if count == 0:
-        return 0.0
-    t = np.linspace(0.0, 12.0, 1201)
-    inside = np.array([math.erf(value / math.sqrt(2)) for value in t])
-    return float(np.trapezoid(1 - inside**count, t))
 
 
 def compare_flows(theory: Flow[Array], measured: Flow[Measurement]) -> Comparison:
@@ -157,6 +168,8 @@ def compare_flows(theory: Flow[Array], measured: Flow[Measurement]) -> Compariso
     quantity, layer, component, expected, found, error, trustworthy, size = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
+    known = np.asarray(theory.relative_fluctuation).max(axis=1) < _UNKNOWN
+    trustworthy &= known[layer - 1]
     return Comparison(
         quantity,
         layer,

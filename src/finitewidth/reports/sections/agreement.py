@@ -20,6 +20,7 @@ def about_agreement(comparison: Comparison, fluctuation: float) -> Section:
     """`fluctuation` is the largest relative variance of the metric: what theory leaves out is smaller by as much."""
     data = {
         "entries": len(comparison),
+        "verdict": comparison.verdict,
         "worst": comparison.worst._asdict(),
         "summary": [line._asdict() for line in comparison.summary()],
     }
@@ -36,9 +37,9 @@ def sentence(comparison: Comparison, fluctuation: float) -> str:
     """How theory fares, and what to expect of it."""
     if not (comparison.standard_error > 0).any():
         return "Nothing fluctuates in a network of one layer."
-    share = f"up to about {100 * fluctuation:.2g} %" if fluctuation < 1 else "more than the whole"
+    share = f"up to about {100 * fluctuation:.3g} %" if fluctuation < 1 else "more than the whole"
     left_out = (
-        f"{comparison.networks} networks. Theory leaves out the next order in 1/n, here {share} of V and of the "
+        f"{comparison.networks} networks. {comparison.sentence} Theory leaves out the next order in 1/n, here {share} of V and of the "
         "shift of K: more networks would resolve it, wider ones shrink it."
     )
     silent = int(np.sum(~comparison.trustworthy))

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from ...advice.token_fates import Fates, token_fates
 from ...results import CovarianceLaw
 from ..plain import plain
-from ..section import Cell, Column, Section, Table, Tone, Words
+from ..section import Column, Section, Table, Tone, Words
 
 _RISKY, _BAD = 0.05, 0.25
 _HEADS = {"explosion": "explode", "vanishing": "vanish", "collapse": "collapse"}
@@ -25,7 +25,12 @@ def share_columns(fates: tuple[Fates, ...]) -> tuple[Column, ...]:
     return tuple(Column(head, tuple(_share(getattr(fate, name)) for fate in fates)) for name, head in _HEADS.items())
 
 
-def _share(share: float) -> Cell:
+def worst_share(fates: Fates) -> Words:
+    """The largest of the shares."""
+    return _share(fates.worst)
+
+
+def _share(share: float) -> Words:
     return Words(f"{share:.1%}", Tone.BAD if share > _BAD else Tone.RISKY if share > _RISKY else Tone.GOOD)
 
 

@@ -1,4 +1,4 @@
-"""Which gamma and tau0 keep the tokens of a Transformer safe."""
+"""Which gamma and tau0, together, keep the tokens of a Transformer safe."""
 
 from dataclasses import asdict
 from typing import Any
@@ -6,49 +6,59 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...advice.token_fates import ShapingAdvice, recommend_gamma, recommend_tau0
+from ...advice.token_fates import Fates, ShapingAdvice, recommend_shaping
 from ...networks.shaped import BlockNetwork, ShapedBlock
 from ..plain import plain
-from ..section import Column, Section, Table, Words
-from .fates import share_columns
+from ..section import Cell, Column, Section, Table, Tone, Words
+from .fates import worst_share
 from .transformer import attention_of
 
-_PAPER = "This is about initialisation; the models trained in the paper start at gamma = 0.05 to 0.2."
+_NOTE = "The largest share of networks that explode, vanish or collapse, at this depth and width."
 
 
 def about_shaping(net: BlockNetwork, V0: Float[np.ndarray, "m m"], seed: int) -> Section:
-    """Fates over a range of `gamma` and of `tau0`, all else as it is, and the values to choose."""
-    block, depth, attention = net.block, net.depth_time, attention_of(net)
+    """Fates over `gamma` and `tau0` together, all else as it is, and where to start."""
+    block, attention = net.block, attention_of(net)
     assert isinstance(block, ShapedBlock)
-    found = (
-        recommend_gamma(lambda gamma: block.reshaped(gamma=gamma), V0, depth, seed),
-        recommend_tau0(lambda tau0: block.reshaped(tau0=tau0), V0, depth, seed),
+    advice = recommend_shaping(block, V0, net.depth_time, seed)
+    here = float(attention.gamma), float(attention.tau0)
+    parts = Words(sentence(advice, here, net)), _table(advice)
+    return Section("advice", "What to do", plain(_data(advice)), parts)
+
+
+def sentence(advice: ShapingAdvice, here: tuple[float, float], net: BlockNetwork) -> str:
+    """Where to start, and how far one may go."""
+    shape = f"{net.depth} blocks of width {net.width}"
+    if advice.recommended is None:
+        return f"No gamma and tau0 of these keep the tokens of {shape} safe: make the network wider, or shallower."
+    gamma, tau0 = advice.recommended
+    start = (
+        f"For {shape} start at gamma = {gamma:g}, tau0 = {tau0:g} (here: {here[0]:g}, {here[1]:g}): the largest gamma of these up to "
+        "0.2, from where the paper's models were trained, and the temperature nearest to one that keep the tokens safe."
     )
-    currents = float(attention.gamma), float(attention.tau0)
-    sentences = [sentence(advice, current) for advice, current in zip(found, currents, strict=True)]
-    parts = Words(" ".join([*sentences, _PAPER])), *(_table(advice) for advice in found)
-    return Section("advice", "Shaping", plain([_data(advice) for advice in found]), parts)
-
-
-def sentence(advice: ShapingAdvice, current: float) -> str:
-    """Which value to choose instead of the current one."""
-    name, chosen = advice.parameter, advice.chosen
-    if chosen is None:
-        return f"No {name} of these keeps the tokens safe."
-    end = "largest" if name == "gamma" else "lowest"
-    return f"{name} = {chosen:g} is the {end} of these that is safe (here: {current:g})."
+    reach = [(tau0, advice.largest_safe_gamma(tau0)) for tau0 in advice.temperatures]
+    limits = ", ".join(
+        f"{largest:g} at tau0 = {tau0:g}" if largest else f"none at tau0 = {tau0:g}" for tau0, largest in reach
+    )
+    return f"{start} At initialisation tokens are safe up to gamma = {limits}: that is a bound, not advice, for training moves gamma."
 
 
 def _data(advice: ShapingAdvice) -> dict[str, Any]:
     return {
-        "parameter": advice.parameter,
-        "values": advice.values,
-        "fates": [asdict(fate) for fate in advice.fates],
-        "chosen": advice.chosen,
+        "gammas": advice.gammas,
+        "temperatures": advice.temperatures,
+        "fates": [[asdict(fate) for fate in row] for row in advice.fates],
+        "recommended": advice.recommended,
     }
 
 
 def _table(advice: ShapingAdvice) -> Table:
-    marks = tuple("← recommended" if value == advice.chosen else "" for value in advice.values)
-    values = Column(advice.parameter, tuple(f"{value:g}" for value in advice.values))
-    return Table((values, *share_columns(advice.fates), Column("", marks, left=True)))
+    def cell(gamma: float, tau0: float, fate: Fates) -> Cell:
+        shown = worst_share(fate)
+        return Words(f"→ {shown.text}", Tone.CHOSEN) if (gamma, tau0) == advice.recommended else shown
+
+    columns = [Column("gamma", tuple(f"{gamma:g}" for gamma in advice.gammas))]
+    for i, tau0 in enumerate(advice.temperatures):
+        cells = tuple(cell(gamma, tau0, row[i]) for gamma, row in zip(advice.gammas, advice.fates, strict=True))
+        columns.append(Column(f"tau0 = {tau0:g}", cells))
+    return Table(tuple(columns), note=_NOTE)

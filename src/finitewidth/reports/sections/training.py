@@ -17,7 +17,7 @@ from ..plain import plain
 from ..section import BY_LAYER, Column, Details, Section, Table, Words
 
 _UNEVEN = 10.0  # the ratio of the layers' contributions from which they are called so
-_NOISY = 0.1
+_NOISY, _COUPLED = 0.1, 0.5  # relative variances of the tangent kernel
 _NOTE = (
     "Tangent kernel of the first input, its variance between networks, what biases and weights of each layer "
     "contribute to that of the output, and their rates under gradient descent with global rate 1."
@@ -107,16 +107,33 @@ def _verdict(
     if healthy and len(of_layers) > 1:
         uneven = float(of_layers.max() / max(of_layers.min(), np.finfo(float).tiny))
         all_of_them, they = ("All layers", "Layers") if moving.all() else ("The others", "The others")
-        if uneven < _UNEVEN:
-            sentences.append(f"{all_of_them} learn alike: their shares differ by a factor of {uneven:.2g} at most.")
+        if uneven >= _UNEVEN:
+            sentences.append(f"{they} learn unevenly, by a factor of {uneven:.3g}: `tune` sets rates that mend it.")
+        elif fluctuation < _COUPLED:
+            sentences.append(f"{all_of_them} learn alike: their shares differ by a factor of {uneven:.3g} at most.")
         else:
-            sentences.append(f"{they} learn unevenly, by a factor of {uneven:.2g}: `tune` sets rates that mend it.")
-    spread = 100 * np.sqrt(fluctuation)
+            sentences.append(
+                f"Averaged over networks the layers' shares differ by a factor of {uneven:.3g} at most; in a single network "
+                "they scatter as widely as its gradients do."
+            )
     sentences.append(
-        f"The tangent kernel of one output varies between networks by {spread:.2g} %: "
-        + ("training is close to kernel regression." if fluctuation < _NOISY else "features are learned as well.")
+        f"The tangent kernel of one output varies between networks by {_size(np.sqrt(fluctuation))}: {_meaning(fluctuation)}"
     )
     return " ".join(sentences)
+
+
+def _size(spread: float) -> str:
+    return f"{100 * spread:.3g} % of its mean" if spread < 1 else f"{spread:.3g} times its mean"
+
+
+def _meaning(fluctuation: float) -> str:
+    """Of the tangent kernel's relative variance for training, as far as it tells."""
+    if fluctuation < _NOISY:
+        return "training starts close to kernel regression with the mean kernel."
+    return (
+        "training is not kernel regression with the mean kernel. How much the network's features change while it learns, "
+        "this number alone does not say."
+    )
 
 
 def _listed(layers: np.ndarray) -> str:

@@ -73,5 +73,5 @@ def about_validity(net: MLP, fluctuation: float) -> Section:
 
 def sentence(spread: float, meaning: str) -> str:
     """The kernel's standard deviation, relative to its mean, and what it means."""
-    size = f"{100 * spread:.2g} % of" if spread < 1 else f"{spread:.2g} times"
+    size = f"{100 * spread:.3g} % of" if spread < 1 else f"{spread:.3g} times"
     return f"The kernel's standard deviation between networks is {size} its mean: {meaning}."

@@ -1,0 +1,48 @@
+"""Agree, disagree, cannot tell: on both sides of what noise alone would do."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import finitewidth as fw
+from finitewidth.reports.comparison.verdict import Verdict, expected_largest, largest_by_chance, sentence_on, verdict_on
+
+
+@pytest.mark.parametrize("count", [1, 30, 1000])
+def test_noise_alone_disagrees_in_one_run_of_a_thousand(count):
+    edge = largest_by_chance(count)
+    assert (2 * stats.norm.cdf(edge) - 1) ** count == pytest.approx(0.999, abs=1e-9)
+    assert verdict_on(edge - 1e-9, count) is Verdict.AGREE
+    assert verdict_on(edge + 1e-9, count) is Verdict.DISAGREE
+
+
+def test_nothing_to_go_by():
+    assert verdict_on(0.0, 0) is Verdict.CANNOT_TELL
+    assert verdict_on(np.inf, 0) is Verdict.DISAGREE  # an entry that does not fluctuate, and is another one
+    assert "none of the entries can tell" in sentence_on(0.0, 0)
+
+
+def test_in_words():
+    assert sentence_on(2.0, 30) == (
+        "Theory and networks agree: the largest of 30 deviations is 2.00 standard errors, where noise alone gives "
+        f"{expected_largest(30):.2f} on average."
+    )
+    said = sentence_on(6.0, 30)
+    assert said.startswith(
+        "Theory and networks disagree: the largest of 30 deviations is 6.00 standard errors, where noise alone"
+    )
+    assert f"stays below {largest_by_chance(30):.2f} in 999 runs of 1000" in said
+    assert "wider networks must come closer" in said
+
+
+@pytest.mark.filterwarnings("ignore::finitewidth.ValidityWarning")
+def test_layers_beyond_a_relative_variance_of_one_cannot_tell():
+    """ReLU, width 8: V/(nK^2) = 5 (l - 1)/8 passes one between layers 2 and 3. Sample means miss what is rare, however exact theory is."""
+    net = fw.MLP("relu", (2, *[8] * 5, 1), C_W=2.0)
+    x = np.array([[1.0, 0.5]])
+    found = fw.compare(fw.flow(net, x), fw.simulate(net, x, networks=400))
+    assert found.trustworthy[found.layer == 1].all()
+    assert not found.trustworthy[found.layer >= 3].any()
+    assert found.verdict is not Verdict.DISAGREE
+    assert found.to_dict()["verdict"] == found.verdict
+    assert found.sentence in " ".join(str(found).split())
