@@ -19,6 +19,7 @@ jax.config.update("jax_enable_x64", True)
 # Compiled code for the next run, and for other workers; another place may be given where it survives a clean checkout.
 CACHE = os.environ.get("FINITEWIDTH_TEST_CACHE", str(HERE.parent / ".pytest_cache" / "jax"))
 jax.config.update("jax_compilation_cache_dir", CACHE)
+os.environ["JAX_COMPILATION_CACHE_DIR"] = CACHE  # for processes that tests start
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 _raises = pytest.raises

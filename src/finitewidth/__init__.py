@@ -24,6 +24,7 @@ from . import (
     reports as reports,
     results as results,
 )
+from ._compile import compilation_cache as compilation_cache
 from ._errors import (
     ArgumentError as ArgumentError,
     BlowUpError as BlowUpError,

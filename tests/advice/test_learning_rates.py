@@ -159,7 +159,11 @@ def test_table_and_groups():
     rates = learning_rates(tune(MLP("tanh", (3, 8, 1))), rate=0.5)
     assert rates.rows() == [(1, 0.5, pytest.approx(0.5 / 3)), (2, 0.25, pytest.approx(0.5 / 8))]
     assert list(rates.as_dict()) == ["layer_1.bias", "layer_1.weight", "layer_2.bias", "layer_2.weight"]
-    assert "sgd, global rate 0.5" in str(rates)
+    assert "torch.optim.SGD or optax.sgd, at a global rate eta = 0.5" in str(rates)
+    adam = str(learning_rates(tune(MLP("tanh", (3, 8, 1))), "adam", rate=0.5))
+    assert "torch.optim.Adam or optax.adam: eta = 0.5 is the change that one step makes to an output" in adam
+    assert "(s = 0)" in adam
+    assert "maximal-update rule (s = 1)" in adam
     assert "0.1667" in str(rates).splitlines()[2]
 
     class Linear:

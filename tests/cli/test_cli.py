@@ -11,6 +11,7 @@ import pytest
 import finitewidth as fw
 from finitewidth import cli
 from finitewidth.activations import ACTIVATIONS
+from finitewidth.cli.options import network
 from finitewidth.critical import criticality
 from finitewidth.ensembles import simulate
 from finitewidth.expansion import flow
@@ -63,7 +64,14 @@ def test_misuse_is_refused_by_the_parser(run, argv):
         (("report", "--depth", "0"), "`--depth`: got 0"),
         (("report", "--width", "-3"), "`--width`: got -3"),
         (("report", "--input-width", "0"), "`widths[0]`: got 0"),
-        (("report", "--C-b", "1"), "one without the other"),
+        (("report", "--C-b", "1"), "`--C-b`: got no --C-W beside it"),
+        (("report", "--gamma", "0.3"), "`--gamma`: got 0.3, without --transformer"),
+        (("report", "--c-plus", "1"), "`--c-plus`: got 1.0, without --transformer"),
+        (
+            ("report", "--transformer", "--activation", "relu"),
+            "`--activation`: got relu, which a Transformer does not have",
+        ),
+        (("report", "--transformer", "--C-W", "2"), "`--C-W`: got 2.0, which a Transformer does not have"),
         (("report", *SMALL, "--C-b", "0", "--C-W", "-1"), "`C_W`: got a negative value"),
         (("report", *SMALL[:-1], "1", "--C-b", "0", "--C-W", "1"), "`networks`: got 1"),
         (("report", *SMALL, "--C-b", "0", "--C-W", "nan"), "`C_W`: got a NaN"),
@@ -146,6 +154,11 @@ def test_report_in_every_form(run, tmp_path):
     assert read["criticality"]["tuned"]
     assert read["network"]["widths"] == [4, 16, 16, 1]
     np.testing.assert_allclose(read["layers"]["V"], theory.V[:, [0, 1], [0, 1], [0, 1], [0, 1]], rtol=1e-9)
+
+
+def test_weights_alone_have_zero_biases():
+    """He initialisation: `--C-W 2`."""
+    assert network("relu", (2, 4, 1), None, 2.0).C_b.tolist() == [0.0, 0.0]
 
 
 def test_report_as_json_alone(run, tmp_path):

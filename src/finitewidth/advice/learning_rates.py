@@ -19,6 +19,14 @@ from ..gaussian.line import line_average
 from ..networks import MLP, as_mlp
 from ..realised.parameters import Parameters
 
+_MEANING = {
+    "sgd": "Rates for torch.optim.SGD or optax.sgd, at a global rate eta = {eta:g} (of a loss summed over samples).",
+    "adam": """\
+Rates for torch.optim.Adam or optax.adam: eta = {eta:g} is the change that one step makes to an output, per unit of its tangent
+kernel; lower it as the error falls. This is the rule of the NTK (s = 0), all layers alike: rates of hidden weights fall as n^(-3/2).
+Under the maximal-update rule (s = 1), with a last layer smaller by n^(-1/2) at the start, they fall as 1/n.""",
+}
+
 
 @dataclass(frozen=True)
 class LearningRates:
@@ -54,7 +62,10 @@ class LearningRates:
         return groups
 
     def __str__(self) -> str:
-        lines = [f"{self.optimizer}, global rate {self.rate:g}", f"{'layer':>5}  {'biases':>10}  {'weights':>10}"]
+        lines = [
+            *_MEANING[self.optimizer].format(eta=self.rate).splitlines(),
+            f"{'layer':>5}  {'biases':>10}  {'weights':>10}",
+        ]
         return "\n".join(lines + [f"{layer:>5}  {bias:>10.4g}  {weight:>10.4g}" for layer, bias, weight in self.rows()])
 
 

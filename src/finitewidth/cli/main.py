@@ -65,8 +65,10 @@ class _Version(argparse.Action):
 
 
 def _guarded(args: argparse.Namespace) -> int:
+    from .._compile import compilation_cache
     from .._errors import ArgumentError, BlowUpError
 
+    compilation_cache()
     try:
         args.run(args)
         sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ def parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name
 def add_hyperparameters(command: argparse.ArgumentParser) -> None:
     """`--C-b` and `--C-W`."""
     group = command.add_argument_group("initialisation (by default critical, if the activation has a critical point)")
-    group.add_argument("--C-b", dest="C_b", type=float, metavar="X", help="variance of the biases")
+    group.add_argument(
+        "--C-b", dest="C_b", type=float, metavar="X", help="variance of the biases; zero if only --C-W is given"
+    )
     group.add_argument("--C-W", dest="C_W", type=float, metavar="X", help="variance of the weights, times the width")
 
 
@@ -35,6 +38,17 @@ def add_inputs(command: argparse.ArgumentParser, otherwise: str) -> None:
     command.add_argument(
         "--inputs", metavar="FILE", help=f"inputs, one a row: a .npy file, or text with commas; by default {otherwise}"
     )
+
+
+def refuse_changed(command: argparse.ArgumentParser, args: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """`ArgumentError` for options that were set but do not apply: ignored, they would mislead."""
+    from .._errors import ArgumentError
+
+    for name in names:
+        value = getattr(args, name)
+        if value != command.get_default(name):
+            option = f"--{name.replace('_', '-')}"
+            raise ArgumentError(option, f"{value}, {why}", f"the command without {option}")
 
 
 def widths(text: str) -> tuple[int, ...]:
@@ -66,10 +80,12 @@ def network(activation: str, widths: tuple[int, ...], C_b: float | None, C_W: fl
     from ..advice import NotTunableError, tune
     from ..networks import MLP
 
-    if C_b is not None and C_W is not None:
-        return MLP(activation, widths, C_b, C_W)
-    if C_b is not None or C_W is not None:
-        raise ArgumentError("--C-b, --C-W", "one without the other", "both, or neither for critical initialisation")
+    if C_W is not None:
+        return MLP(activation, widths, _FALLBACK["C_b"] if C_b is None else C_b, C_W)
+    if C_b is not None:
+        raise ArgumentError(
+            "--C-b", "no --C-W beside it", "both, --C-W alone for zero biases, or neither for criticality"
+        )
     net = MLP(activation, widths, **_FALLBACK)
     try:
         return tune(net)

@@ -1,20 +1,22 @@
 """`finitewidth report`: the main job."""
 
 import argparse
+import functools
 from typing import TYPE_CHECKING
 
 from .blocks import add_shaping, add_tokens, token_covariance, transformer
-from .options import add_hyperparameters, add_inputs, network, parser, read_inputs
+from .options import add_hyperparameters, add_inputs, network, parser, read_inputs, refuse_changed
 from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
 
 if TYPE_CHECKING:
     from ..reports import Report, TransformerReport
 
+_OF_MLPS = ("activation", "input_width", "C_b", "C_W")
 _ABOUT = "Report on a network: criticality, kernel and fluctuations by depth, over a quick simulation"
 _MORE = """\
 The report says whether the activation can be tuned to criticality and with which C_b and C_W; the kernel and
 its fluctuation from network to network in every layer, by theory and measured; what depth over width means for
-the use of theory; and how far theory and networks are apart, in standard errors.
+the use of theory; how far theory and networks are apart, in standard errors; and what to do.
 
 With --transformer it is about a shaped Transformer instead: where the correlations of its tokens go with depth, how
 likely they explode, vanish or collapse, and which gamma and tau0 keep them safe.
@@ -23,6 +25,7 @@ examples:
   finitewidth report
   finitewidth report --activation relu --depth 20 --width 256
   finitewidth report --activation tanh --C-b 0.05 --C-W 1.5     away from criticality
+  finitewidth report --activation relu --C-W 2                  He initialisation, zero biases
   finitewidth report --inputs data.csv --html report.html       own inputs; a page with plots
   finitewidth report --json > report.json                       for machines
   finitewidth report --transformer --tokens 8 --depth 48 --width 512 --heads 8 --gamma 0.3"""
@@ -47,11 +50,16 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     group.add_argument("--transformer", action="store_true", help="report on a Transformer; --depth counts blocks")
     add_tokens(group, tokens=8)
     add_shaping(group, gamma=0.2, hidden_ratio=4.0, mask="causal")
-    command.set_defaults(run=run)
+    of_transformers = [action.dest for action in group._group_actions if action.dest != "transformer"]
+    command.set_defaults(run=functools.partial(run, command, of_transformers))
 
 
-def run(args: argparse.Namespace) -> None:
+def run(command: argparse.ArgumentParser, of_transformers: list[str], args: argparse.Namespace) -> None:
     """Make the report and show it."""
+    if args.transformer:
+        refuse_changed(command, args, _OF_MLPS, "which a Transformer does not have")
+    else:
+        refuse_changed(command, args, of_transformers, "without --transformer")
     check_writable(html=args.html, json=args.json)
     result = _transformer(args) if args.transformer else _mlp(args)
     if args.json != STANDARD_OUTPUT:

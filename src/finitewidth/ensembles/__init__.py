@@ -3,3 +3,4 @@
 from .gaussian_matrix import DenseGaussian as DenseGaussian, LazyGaussian as LazyGaussian
 from .ntk_samples import ntk_samples as ntk_samples
 from .simulate import simulate as simulate
+from .typical import typical_networks as typical_networks

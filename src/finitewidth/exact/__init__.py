@@ -23,3 +23,4 @@ from .scale_invariant import (
     scale_invariant_flow as scale_invariant_flow,
 )
 from .tangent import ExactTangentFlow as ExactTangentFlow, exact_tangent_flow as exact_tangent_flow
+from .typical import typical_scale_invariant as typical_scale_invariant

@@ -1,7 +1,10 @@
 """The verdict on an activation: universality class, critical points, coefficients and depth exponents."""
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
+
+_LARGEST_EXPONENT = 10.0  # to be listed: laws with far larger ones set in only after thousands of layers
 
 
 class UniversalityClass(StrEnum):
@@ -111,5 +114,11 @@ class Criticality:
             powers = dict(p_0=e.p_0, p_par=e.p_parallel, p_perp=e.p_perp, p_psi=e.p_psi, p_V=e.p_V, p_1=e.p_1)
             shown = {name: f"{round(power, 12) + 0.0:.4g}" for name, power in powers.items() if power is not None}
             listed = ", ".join(f"{name} = {power}" for name, power in shown.items())
-            lines.append(f"  exponents: {listed}; V/(n K^2) -> {e.nu:.6g} l/n")
+            far = max(abs(power) for power in powers.values() if power is not None and math.isfinite(power))
+            if self.universality_class is UniversalityClass.HALF_STABLE and far > _LARGEST_EXPONENT:
+                lines.append(
+                    f"  exponents reach {far:.0f}: laws of depths far beyond, which networks do not see; V/(n K^2) -> {e.nu:.6g} l/n"
+                )
+            else:
+                lines.append(f"  exponents: {listed}; V/(n K^2) -> {e.nu:.6g} l/n")
         return "\n".join(lines)

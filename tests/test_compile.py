@@ -1,0 +1,46 @@
+"""Programs that are compiled in haste, and those that are kept."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import finitewidth as fw
+from finitewidth._compile import compiled_in_haste
+
+
+@compiled_in_haste(static_argnums=(0,))
+def power(exponent, x):
+    return x**exponent
+
+
+def test_the_same_function_in_every_surrounding():
+    """Alone, under the caller's transformations, and with numbers inside a function that is being traced."""
+    assert float(power(3, 2.0)) == 8.0
+    assert float(jax.jit(lambda x: power(3, x))(2.0)) == 8.0
+    assert float(jax.grad(lambda x: power(3, x))(2.0)) == 12.0
+    np.testing.assert_array_equal(jax.vmap(lambda x: power(3, x))(jnp.arange(3.0)), [0.0, 1.0, 8.0])
+    assert float(jax.jit(lambda x: x * power(3, np.float64(2.0)))(2.0)) == 16.0
+
+
+@pytest.fixture
+def settings():
+    names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
+    before = [getattr(jax.config, name) for name in names]
+    yield
+    for name, value in zip(names, before, strict=True):
+        jax.config.update(name, value)
+
+
+def test_where_programs_are_kept(settings, tmp_path, monkeypatch):
+    """Where the user keeps such things, unless JAX or the caller says otherwise."""
+    assert fw.compilation_cache() == type(tmp_path)(jax.config.jax_compilation_cache_dir)  # the tests' own
+    assert fw.compilation_cache(tmp_path / "here") == tmp_path / "here"
+    assert jax.config.jax_compilation_cache_dir == str(tmp_path / "here")
+    jax.config.update("jax_compilation_cache_dir", None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert fw.compilation_cache() == tmp_path / "finitewidth"
+    jax.config.update("jax_compilation_cache_dir", None)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert fw.compilation_cache() == tmp_path / ".cache" / "finitewidth"
