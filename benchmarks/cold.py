@@ -29,7 +29,10 @@ SCENARIOS = {
     "flow, tangent kernel, relu": _NETWORK.format(activation="relu", inputs=2) + "fw.flow(net, x, through='ntk')",
     "simulate": _SIMPLE + "fw.simulate(net, x, networks=100)",
     "criticality of a callable": "import jax.numpy as jnp, finitewidth as fw\nfw.criticality(lambda z: jnp.tanh(z) + 0.1 * z)",
-    "covariance_sde": "import finitewidth as fw\nV0 = fw.shaped.equal_tokens(4, 0.2)\nfw.covariance_sde(fw.ShapedAttention(0.5), V0, 0.5, paths=256)",
+    "covariance_sde": """
+import finitewidth as fw
+fw.covariance_sde(fw.ShapedAttention(0.5), fw.shaped.equal_tokens(4, 0.2), 0.5, paths=256)
+""",
     "report": _CLI.format(arguments="report"),
     "report --transformer": _CLI.format(arguments="report --transformer"),
     "activations": _CLI.format(arguments="activations"),

@@ -101,6 +101,7 @@ def test_half_integer_powers(activation, c):
     np.testing.assert_allclose(measured, [c, c], rtol=2e-3)
 
 
+@pytest.mark.measured
 def test_fine_tuned():
     r"""PDLT footnote 19: the first coefficient that does not vanish, here $a_3$ of $\sin z + z^3/6 - z^5/120$."""
     growth = kernel_series(as_activation(lambda z: jnp.sin(z) + z**3 / 6 - z**5 / 120)).growth()

@@ -154,6 +154,7 @@ def test_one_network_against_the_forward_equation():
     np.testing.assert_allclose(found, np.einsum("ij,abjk,lk->ilab", rows, M, rows), rtol=0, atol=1e-11)
 
 
+@pytest.mark.measured
 def test_lazy_and_dense_statistics_agree():
     """The last of four layers, two inputs, unequal widths: by less than their errors; PDLT (8.82)."""
     dense = simulate(TANH, X, networks=40_000, through="ntk", seed=8)

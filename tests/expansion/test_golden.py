@@ -30,6 +30,7 @@ def test_golden_values(row):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1.01e-10 * max(1.0, np.abs(expected).max()))
 
 
+@pytest.mark.measured
 def test_two_quadratures_agree():
     """Sigmoid at layer 4, its inputs all but parallel, by Hermite modes instead of a grid of points: 12 digits of V and G1."""
     net = MLP("sigmoid", (3, 40, 30, 50, 1), C_b=0.1, C_W=1.5)

@@ -23,6 +23,7 @@ def test_linear_expansion():
     np.testing.assert_allclose(theory.G2, 0, atol=1e-9)
 
 
+@pytest.mark.measured
 def test_second_layer_is_the_third_cumulant_of_one_neuron():
     """PDLT (4.59): GELU with one input, against one-dimensional quadrature."""
     K, C_W, n = 1.3, 1.9, 24

@@ -84,6 +84,7 @@ def test_moments_to_first_order_for_couplings_of_order_4_6_8(indices):
     )
 
 
+@pytest.mark.measured
 def test_moments_are_the_connected_correlators_put_together():
     """PDLT (1.56), PDLT (1.78): the moment map linearised about the Gaussian, all components at once."""
     action = EvenAction(K2, [random_coupling(1, 4), random_coupling(2, 6)])

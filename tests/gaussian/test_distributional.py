@@ -117,6 +117,7 @@ def test_integration_by_parts(name):
     np.testing.assert_allclose(left, right, rtol=1e-11, atol=1e-14)
 
 
+@pytest.mark.measured
 def test_coincident_variables():
     """PDLT (5.50): $g'(K) = \\langle f'^2 + f f''\\rangle_K$ holds at coincidence, where only deltas on deltas are dropped."""
     K = jnp.array([0.3, 2.0])

@@ -311,9 +311,8 @@ def test_products_of_relus_and_steps_match_exact_orthants(distance):
         assert abs(average(step, AT_ZERO, K) - float(step_product(jnp.asarray(K)))) < 1e-8
 
 
-@pytest.mark.parametrize(
-    "scale", [pytest.param(1e-3, marks=pytest.mark.measured), 1.0, pytest.param(10.0, marks=pytest.mark.measured)]
-)
+@pytest.mark.measured
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 10.0])
 def test_the_order_of_the_variables_does_not_matter(scale):
     """PDLT (1.68): equal variances, so that each order integrates another variable first."""
     rng = np.random.default_rng(7)

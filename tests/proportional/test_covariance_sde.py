@@ -56,6 +56,7 @@ def test_correlations_of_mlps(block, mean, square):
     assert law.counts == {"running": 60_000, "stopped": 0, "left the cone": 0}
 
 
+@pytest.mark.measured
 def test_correlation_by_two_routes():
     """The covariance SDE of a ResNet against the SDE of its correlation alone (Kolmogorov-Smirnov)."""
     block = ShapedResNet(0.75)

@@ -48,6 +48,7 @@ def test_advice():
     assert strict.mean.shape == (1,)
 
 
+@pytest.mark.measured
 def test_suggestions_stay_near_what_was_tried():
     """An error too small to be seen suggests a quarter of the steps, or those that keep covariances positive."""
     assert step_advice(TANH, [[1.5]], 0.5, steps=4, paths=2000, tolerance=1e3).suggested_steps == 1

@@ -26,7 +26,9 @@ NET = transformer().at(width=64, depth=16)
 
 @pytest.fixture(scope="module")
 def report():
-    return transformer_report(NET, V0, networks=64, paths=256)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("finitewidth.advice.token_fates._PATHS", 64)
+        return transformer_report(NET, V0, networks=64, paths=256)
 
 
 def test_everything_is_there(report):

@@ -16,8 +16,8 @@ from ..results import CovarianceLaw, PathStatus
 
 GROWN = 2.0
 LEFT = 1 / 8  # of the differences between tokens: for a correlation of 0.2 at the start, 0.9 at the end
-GAMMAS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
-TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
+GAMMAS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.9)
+TEMPERATURES = (0.25, 0.5, 1.0, 2.0)
 _ACCEPTED = 0.05  # share of networks that may go wrong
 _LARGEST_START = 0.2  # gamma at the start of the models that the Shaped Transformer paper trains: 0.05 to 0.2
 _PATHS = 512
