@@ -4,4 +4,12 @@ from .covariance_law import CovarianceLaw as CovarianceLaw, PathStatus as PathSt
 from .flow import Ensemble as Ensemble, Flow as Flow, as_flow as as_flow
 from .groups import Metric as Metric, NextOrder as NextOrder, Tangent as Tangent
 from .measurement import Measurement as Measurement
+from .prediction import (
+    LearningProblem as LearningProblem,
+    OutputMoments as OutputMoments,
+    Prediction as Prediction,
+    Training as Training,
+    Trajectory as Trajectory,
+    as_prediction as as_prediction,
+)
 from .typical import TypicalNetworks as TypicalNetworks
