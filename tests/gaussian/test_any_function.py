@@ -8,6 +8,7 @@ $\\partial_k^2\\langle F\\rangle_{kK} = \\langle F\\,[(q-n)^2/4 - q + n/2]\\rang
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -156,6 +157,21 @@ def test_arguments_are_named():
     for function in (lambda z: z.sum(), jnp.sqrt, lambda z: 1j * z):
         with pytest.raises(fw.ArgumentError, match="`functions`"):
             fw.gaussian_expectation([function], [[1.0]])
+    for kinks in (1.0, ["zero"], None):
+        with pytest.raises(fw.ArgumentError, match="`kinks`"):
+            fw.Activation(jnp.abs, kinks)
+
+
+@pytest.mark.parametrize("kinks", [[0.0], np.zeros(1), (0,)])
+def test_kinks_may_be_any_sequence(kinks):
+    """PDLT (1.68): a list or an array means its tuple, for functions and for activations."""
+    jaxtyping.config.update("jaxtyping_disable", True)  # as users call it
+    functions = [kind(jnp.abs, kinks) for kind in (fw.gaussian.Function, fw.Activation)]
+    jaxtyping.config.update("jaxtyping_disable", False)
+    for function in functions:
+        assert function.kinks == (0.0,)
+        found = fw.gaussian_expectation([function], [[1.0]])
+        assert float(found) == pytest.approx(np.sqrt(2 / np.pi), rel=1e-12)
 
 
 def test_six_variables():

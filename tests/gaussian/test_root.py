@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pytest
 
 from finitewidth.gaussian.root import pivoted_root
 
@@ -17,3 +18,15 @@ def test_the_first_pivot_is_not_decided_by_rounding():
         root = np.asarray(root_of(K))
         np.testing.assert_allclose(root @ root.T, K, rtol=1e-12)
         np.testing.assert_allclose(root[:, 0], K[:, 0] / np.sqrt(K[0, 0]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("correlation", [0.5, 0.99, 0.9999, 1 - 1e-7])
+def test_no_pivot_is_decided_by_rounding(correlation):
+    """After the first, all pivots of equally correlated inputs are equal, and small if the inputs nearly coincide: one unit in the
+    last digit of any entry, as another machine may have it, changes the root by no more than such a unit is worth."""
+    K, rng = (1 - correlation) * np.eye(5) + correlation, np.random.default_rng(0)
+    root, ulp = np.asarray(root_of(K)), np.finfo(float).eps
+    for _ in range(20):
+        noise = np.triu(rng.integers(-1, 2, (5, 5)))
+        disturbed = np.asarray(root_of(K + ulp * (noise + np.triu(noise, 1).T)))
+        np.testing.assert_allclose(disturbed, root, rtol=0, atol=32 * ulp / np.sqrt(1 - correlation))

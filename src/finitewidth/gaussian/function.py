@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
+from .._errors import ArgumentError
 from .places import KINK_REACH, Places, evaluated, find_places
 
 ElementwiseFunction = Callable[[Array], Array]
@@ -56,6 +57,13 @@ class Function:
 
     value: ElementwiseFunction
     kinks: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            kinks = tuple(float(kink) for kink in self.kinks)
+        except (TypeError, ValueError):
+            raise ArgumentError("kinks", repr(self.kinks), "the points where the function is not smooth") from None
+        object.__setattr__(self, "kinks", kinks)  # a list or an array has no hash
 
     def __call__(self, z: Array) -> Array:
         """The function's value, elementwise."""

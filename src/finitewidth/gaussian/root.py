@@ -35,8 +35,9 @@ def pivoted_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
 
     def eliminate(rest: Array, _: None) -> tuple[Array, Array]:
         pivots = diagonal(rest)
-        # The first of those that differ by rounding, so that a seed means the same networks on every machine.
-        largest = jnp.argmax(pivots >= (1 - rounding) * jnp.max(pivots))
+        # The first of those that differ by rounding, which is that of the ones on the diagonal at the start and does not shrink
+        # with the pivots: a seed means the same networks on every machine.
+        largest = jnp.argmax(pivots >= jnp.max(pivots) - rounding)
         pivot = pivots[largest]
         is_left = pivot > rounding
         column = jnp.where(is_left, rest[:, largest] / jnp.sqrt(jnp.where(is_left, pivot, 1)), 0)
