@@ -45,12 +45,17 @@ def frozen_ntk(net: MLP, x: Any) -> Float[Array, "N N"]:
 
     `flow(net, x, through="ntk")` gives every layer, with its fluctuations at finite width.
     """
+    return output_kernels(net, x)[1]
+
+
+def output_kernels(net: MLP, x: Any) -> tuple[Float[Array, "N N"], Float[Array, "N N"]]:
+    r"""$K^{(L)}$ and $\Theta^{(L)}$ of the output at infinite width together, PDLT (4.118), (9.5)."""
     check_has_tangent_kernel(as_mlp(net).activation)
     K1 = net.first_kernel(x)
     largest = largest_variance(net, K1)
     rule = gram_rule(net.activation, largest, derivatives=1)
     theta1 = net.first_tangent_kernel(net.overlap(x))
-    last = _last_theta(net.activation, net.layers[1:], K1, theta1, rule)
+    last = _last_kernels(net.activation, net.layers[1:], K1, theta1, rule)
     return last if rule is None else checked_if_traced(net, K1, largest, last)
 
 
@@ -73,17 +78,17 @@ def tangent_map(
 
 
 @functools.partial(jax.jit, static_argnums=(0, 4))
-def _last_theta(
+def _last_kernels(
     activation: Activation,
     layers: Layer,
     K1: Float[Array, "N N"],
     theta1: Float[Array, "N N"],
     rule: PairRule,
-) -> Float[Array, "N N"]:
+) -> tuple[Float[Array, "N N"], Float[Array, "N N"]]:
     def step(kernels: tuple[Array, Array], layer: Layer) -> tuple[tuple[Array, Array], None]:
         return tangent_map(activation, *kernels, layer, rule), None
 
-    return jax.lax.scan(step, (K1, theta1), layers)[0][1]
+    return jax.lax.scan(step, (K1, theta1), layers)[0]
 
 
 @functools.partial(jax.jit, static_argnums=(0, 4))

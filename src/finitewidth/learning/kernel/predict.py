@@ -1,0 +1,171 @@
+"""`predict`: what networks of infinite width say of new inputs after gradient-based training."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..._arrays import Array
+from ..._entry import entry, warn
+from ..._errors import DomainError, UnknownNameError
+from ..._progress import ProgressBar
+from ..._validation import as_count, as_seed
+from ...networks import MLP
+from ...results import Measurement, Prediction, Trajectory
+from .cross_entropy import SampledLearner, end_of_cross_entropy, first_loss, first_outputs
+from .learners import BatchLearner, EndLearner, Learner, SpectralLearner, check_stable
+from .posterior import generalised_posterior
+from .schedule import ALGORITHMS, Schedule, as_schedule
+from .spectrum import DescentFilter, FlowFilter, spectrum
+from .targets import as_kappa, as_probabilities
+from .train_test import TrainTestKernels, kernels_and_problem
+
+_UNLEARNED = 1e-12  # the share of the first loss beyond which what is left at the end is no rounding
+
+
+@entry()
+def predict(
+    net: MLP | None = None,
+    x_train: Any = None,
+    y_train: Any = None,
+    x_test: Any = None,
+    algorithm: str = "gradient_flow",
+    time: float = math.inf,
+    loss: str = "mse",
+    order: int = 0,
+    *,
+    kernel: Any = None,
+    rate: float | None = None,
+    steps: int | None = None,
+    kappa: Any = None,
+    batch: int | Sequence[Sequence[int]] | None = None,
+    seed: int = 0,
+    samples: int = 256,
+    record: Any = None,
+    progress: bool | None = None,
+) -> Prediction[Array]:
+    r"""Mean and covariance over initialisations of the outputs on `x_test` after training, at infinite width, PDLT chapter 10.
+
+    Outputs learn linearly by the frozen tangent kernel from Gaussian first values, $z_{\mathcal B}(t) = z_{\mathcal B}
+    - \Theta_{\mathcal{BA}}Q(t)(z_{\mathcal A}-y)$. At the end of training $Q = \widetilde\Theta^{-1}$ for every algorithm, PDLT (10.35),
+    which gives the generalised posterior, PDLT (10.40)-(10.41). Where $\widetilde\Theta$ is singular, as for inputs that repeat,
+    the end is the pseudo-inverse, where gradients lead.
+
+    **Arguments:**
+
+    - `net`, `x_train`, `y_train`, `x_test`: a network with its rates, inputs with one sample a row, targets (N_train, n_L).
+    - `algorithm`: `"gradient_flow"` until `time`; `"gradient_descent"` of a finite `rate` below $2/\lambda_{\max}$, to the end unless a
+      number of `steps` is given; `"sgd"` with `steps` and a `batch`; `"newton"`, one step, PDLT (10.30).
+    - `loss`: `"mse"`, $\frac12\sum(z-y)^2$, in closed form at all times; or `"cross_entropy"` of targets that are probabilities. That one
+      is closed at the end of training alone, where hard labels are out of reach (`learning.smooth_labels`). Before it,
+      `samples` first outputs are drawn and followed, and every figure is a `Measurement` over them.
+    - `order`: in 1/n; only 0 so far.
+    - `kernel`: $(\Theta, K)$ on training inputs first and then test inputs, or one matrix for both, which is Bayes, instead of
+      a network with inputs. A $K$ of zeros is a network whose outputs start at zero.
+    - `kappa`: $\kappa^{ab}$ of the generalised loss $\frac12\sum\kappa^{ab}(z_a-y_a)(z_b-y_b)$, PDLT (10.22), which is a second-order
+      update, PDLT (10.19)-(10.20); positive, (N_train, N_train). The loss of the trajectory is then this one.
+    - `batch`: how many samples a step of `"sgd"` sees, in epochs shuffled by `seed`; or the samples of each step.
+    - `record`: the times (of gradient flow) or steps at which the trajectory is kept, beside the first and the last.
+    - `progress`: a progress bar over the recorded moments; by default for long runs in a terminal.
+    """
+    if algorithm not in ALGORITHMS:
+        raise UnknownNameError("algorithm", algorithm, ALGORITHMS)
+    if loss not in ("mse", "cross_entropy"):
+        raise UnknownNameError("loss", loss, ("mse", "cross_entropy"))
+    if as_count(order, "order", at_least=0) > 0:
+        raise DomainError("order", order, "0: corrections in 1/n of trained networks are not there yet")
+    kernels, problem = kernels_and_problem(net, x_train, y_train, x_test, kernel)
+    y = np.asarray(problem.y_train)
+    schedule = as_schedule(algorithm, loss, time, rate, steps, batch, as_seed(seed), record, len(y))
+    metric = as_kappa(kappa, algorithm, loss, len(y))
+    if loss == "mse":
+        learner = _learner(kernels, schedule, metric)
+        trajectory = _linear_trajectory(kernels, learner, y, schedule, progress)
+        _tell_what_is_not_learned(trajectory, schedule)
+    else:
+        targets = as_probabilities(y)
+        trajectory = _cross_entropy_trajectory(
+            kernels, targets, schedule, as_count(samples, "samples", at_least=2), seed
+        )
+    last = {
+        name: _last(getattr(trajectory, name)) for name in ("mean", "sample_covariance", "wiring", "whole_covariance")
+    }
+    return Prediction(**last, trajectory=trajectory, problem=problem, training=schedule.training, net=net, order=0)
+
+
+def _learner(kernels: TrainTestKernels, schedule: Schedule, kappa: Float[np.ndarray, "N N"] | None) -> Learner:
+    theta, rate, only_ends = kernels.Theta_train, schedule.training.rate, len(schedule.times) == 2
+    if schedule.training.algorithm == "newton":
+        return EndLearner(kernels)
+    if schedule.training.algorithm == "sgd":
+        for batch in sorted(set(schedule.batches)):
+            check_stable(theta[np.ix_(batch, batch)], schedule.rate, f"the batch {list(batch)}"[:60])
+        return BatchLearner(kernels, schedule.rate, schedule.batches)
+    if rate is None and math.isinf(schedule.times[-1]) and only_ends and kappa is None:
+        return EndLearner(kernels)
+    seen = spectrum(theta, kappa)
+    if rate is None:
+        return SpectralLearner(kernels, seen, FlowFilter())
+    check_stable(np.diag(seen.values), rate, "the training inputs")
+    return SpectralLearner(kernels, seen, DescentFilter(rate))
+
+
+def _linear_trajectory(
+    kernels: TrainTestKernels, learner: Learner, y: Float[np.ndarray, "N n"], schedule: Schedule, progress: bool | None
+) -> Trajectory[Array]:
+    means, covariances, losses = [], [], []
+    with ProgressBar(len(schedule.times), progress, things="moments") as bar:
+        for done, (readout, loss) in enumerate(learner.moments(y, schedule.times), start=1):
+            mean, covariance = generalised_posterior(kernels, readout, y)
+            for kept, value in ((means, mean), (covariances, covariance), (losses, loss)):
+                kept.append(value)
+            bar.advance_to(done)
+    times = np.asarray(schedule.times)
+    return Trajectory(np.stack(means), np.stack(covariances), times=times, loss=np.asarray(losses))
+
+
+def _cross_entropy_trajectory(
+    kernels: TrainTestKernels, targets: Float[np.ndarray, "N n"], schedule: Schedule, samples: int, seed: int
+) -> Trajectory[Any]:
+    times, training, outputs = np.asarray(schedule.times), schedule.training, targets.shape[1]
+    if math.isinf(times[-1]):
+        if training.rate is not None:  # the curvature of cross-entropy is at most 1/2
+            check_stable(kernels.Theta_train, training.rate, "the training inputs", most=4.0)
+        if (targets == 0).any():
+            raise DomainError("y_train", "probabilities of zero, out of reach", "smoothed ones, or a finite time")
+        mean, covariance, wiring = end_of_cross_entropy(kernels, targets)
+        entropy = -float(np.sum(targets * np.log(targets)))
+        return Trajectory(
+            np.stack([np.zeros_like(mean), mean]),
+            np.stack([kernels.K_test, covariance]),
+            np.stack([np.zeros_like(wiring), wiring]),
+            times=times,
+            loss=np.asarray([first_loss(np.diagonal(kernels.K_train), outputs), entropy]),
+        )
+    learner = SampledLearner(kernels, targets, first_outputs(kernels.K, outputs, samples, seed))
+    if training.rate is None:
+        found = list(learner.flow(list(schedule.times)))
+    else:
+        found = list(learner.descend(training.rate, schedule.steps, training.batches))
+    whole = _stacked([each.covariance() for each in found])
+    means, losses = (_stacked([getattr(each, name)() for each in found]) for name in ("mean", "loss"))
+    return Trajectory(means, whole_covariance=whole, times=times, loss=losses)
+
+
+def _tell_what_is_not_learned(trajectory: Trajectory[Array], schedule: Schedule) -> None:
+    ends = math.isinf(schedule.times[-1]) or schedule.training.algorithm == "newton"
+    if ends and trajectory.loss[-1] > _UNLEARNED * trajectory.loss[0]:
+        warn(
+            f"The tangent kernel of the training inputs is singular, and a loss of {trajectory.loss[-1]:.3g} is left at the end of "
+            "training: inputs that are alike have targets that are not, or outputs that training cannot move."
+        )
+
+
+def _last(leaf: Any) -> Any:
+    return None if leaf is None else leaf[-1]
+
+
+def _stacked(found: Sequence[Measurement]) -> Measurement:
+    return Measurement(np.stack([each.mean for each in found]), np.stack([each.standard_error for each in found]))

@@ -1,0 +1,59 @@
+"""Targets of cross-entropy, and the metric in which squared errors are summed."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..._entry import entry
+from ..._errors import ArgumentError, DomainError, ShapeError
+from ..._validation import as_covariance, as_floats, as_number
+
+_ROUNDING = 1e-9
+
+
+def as_probabilities(y: Float[np.ndarray, "N n_L"]) -> Float[np.ndarray, "N n_L"]:
+    """Targets of cross-entropy, one distribution over outputs a sample."""
+    if y.shape[1] < 2:
+        raise ShapeError("y_train", "one output", "at least two for cross-entropy: one a class")
+    if (y < 0).any() or np.abs(y.sum(axis=1) - 1).max() > _ROUNDING:
+        raise DomainError("y_train", "rows that are no probabilities", "numbers >= 0 that sum to one for each sample")
+    return y
+
+
+@entry()
+def smooth_labels(classes: Any, epsilon: float) -> Float[np.ndarray, "N n_L"]:
+    r"""One-hot labels made reachable: $p = 1-\epsilon$ for the class of each sample and $\frac\epsilon{n_L-1}$ for each other.
+
+    Cross-entropy is least at the logits $y = \log p$, PDLT (10.36)-(10.38), which then differ by the finite
+    $\log\frac{(1-\epsilon)(n_L-1)}\epsilon$.
+
+    **Arguments:**
+
+    - `classes`: one-hot rows, shape (N, n_L).
+    - `epsilon`: in (0, 1).
+    """
+    hot = np.asarray(as_floats(classes, "classes"))
+    if hot.ndim != 2 or hot.shape[1] < 2:
+        raise ShapeError("classes", f"shape {hot.shape}", "one-hot rows, shape (N, n_L) with n_L > 1")
+    if not (np.isin(hot, (0, 1)).all() and (hot.sum(axis=1) == 1).all()):
+        raise DomainError("classes", "rows that are not one-hot", "a single one in each row, else zeros")
+    share = as_number(epsilon, "epsilon", low=0.0, high=1.0)
+    if share in (0.0, 1.0):
+        raise DomainError("epsilon", share, "a number strictly between 0 and 1")
+    return np.where(hot == 1, 1 - share, share / (hot.shape[1] - 1))
+
+
+def as_kappa(kappa: Any, algorithm: str, loss: str, samples: int) -> Float[np.ndarray, "N N"] | None:
+    r"""$\kappa^{ab}$, positive, of the generalised squared error, PDLT (10.22)."""
+    if kappa is None:
+        return None
+    if loss != "mse" or algorithm not in ("gradient_flow", "gradient_descent"):
+        got = f"a metric for {algorithm} of {loss}"
+        raise ArgumentError("kappa", got, "nothing, or gradient_flow or gradient_descent of mse")
+    metric = np.asarray(as_covariance(kappa, "kappa"))
+    if metric.shape != (samples, samples):
+        raise ShapeError("kappa", f"shape {metric.shape}", f"({samples}, {samples}): the training inputs")
+    if np.linalg.eigvalsh(metric)[0] <= 0:
+        raise DomainError("kappa", "a singular matrix", "a positive definite matrix")
+    return metric

@@ -1,0 +1,106 @@
+"""The kernels between training and test inputs, from a network or as they are given."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..._errors import ArgumentError, DomainError, ShapeError
+from ..._validation import as_covariance, as_floats, as_inputs
+from ...kernels.tangent_map import output_kernels
+from ...networks import MLP, as_mlp
+from ...results import LearningProblem
+
+
+@dataclass(frozen=True, eq=False)
+class TrainTestKernels:
+    r"""$\Theta$ and $K$ of the output layer on training inputs, which stand first, and test inputs."""
+
+    Theta: Float[np.ndarray, "N N"]
+    K: Float[np.ndarray, "N N"]
+    trained: int
+    """The number of training inputs."""
+
+    @property
+    def Theta_train(self) -> Float[np.ndarray, "N_train N_train"]:
+        r"""$\widetilde\Theta$."""
+        return self.Theta[: self.trained, : self.trained]
+
+    @property
+    def Theta_cross(self) -> Float[np.ndarray, "N_test N_train"]:
+        r"""$\Theta_{\mathcal{BA}}$."""
+        return self.Theta[self.trained :, : self.trained]
+
+    @property
+    def K_train(self) -> Float[np.ndarray, "N_train N_train"]:
+        r"""$\widetilde K$."""
+        return self.K[: self.trained, : self.trained]
+
+    @property
+    def K_cross(self) -> Float[np.ndarray, "N_test N_train"]:
+        r"""$K_{\mathcal{BA}}$."""
+        return self.K[self.trained :, : self.trained]
+
+    @property
+    def K_test(self) -> Float[np.ndarray, "N_test N_test"]:
+        r"""$K_{\mathcal{BB}}$."""
+        return self.K[self.trained :, self.trained :]
+
+
+def kernels_and_problem(
+    net: MLP | None, x_train: Any, y_train: Any, x_test: Any, kernel: Any
+) -> tuple[TrainTestKernels, LearningProblem]:
+    """The kernels of a network on its inputs, or those that are given; and the targets as columns, one an output."""
+    if kernel is None:
+        return _of_network(net, x_train, y_train, x_test)
+    for argument, given in (("net", net), ("x_train", x_train), ("x_test", x_test)):
+        if given is not None:
+            raise ArgumentError(argument, "a value beside `kernel`", "either a network and inputs, or kernels")
+    targets = as_targets(y_train)
+    Theta, K = _both(kernel)
+    if len(Theta) <= len(targets):
+        want = f"more than {len(targets)} rows: the training inputs of `y_train` first, then the test inputs"
+        raise ShapeError("kernel", f"shape {Theta.shape}", want)
+    return TrainTestKernels(Theta, K, len(targets)), LearningProblem(targets)
+
+
+def as_targets(y_train: Any, samples: int | None = None, outputs: int | None = None) -> Float[np.ndarray, "N n_L"]:
+    """Targets with one sample a row; a flat array is one output."""
+    if y_train is None:
+        raise ArgumentError("y_train", "nothing", "targets, one sample a row")
+    array = np.asarray(as_floats(y_train, "y_train"))
+    targets = array[:, None] if array.ndim == 1 else array
+    rows, columns = "N_train" if samples is None else samples, "n_L" if outputs is None else outputs
+    fits = targets.ndim == 2 and 0 not in targets.shape
+    if not fits or samples not in (None, len(targets)) or outputs not in (None, targets.shape[1]):
+        raise ShapeError(
+            "y_train", f"shape {array.shape}", f"shape ({rows}, {columns}): one target a sample and output"
+        )
+    return targets
+
+
+def _of_network(net: MLP | None, x_train: Any, y_train: Any, x_test: Any) -> tuple[TrainTestKernels, LearningProblem]:
+    for argument, given in (("net", net), ("x_train", x_train), ("x_test", x_test)):
+        if given is None:
+            raise ArgumentError(
+                argument, "nothing", "a network, training and test inputs; or `kernel` instead of all three"
+            )
+    widths = as_mlp(net).widths
+    train, test = (np.asarray(as_inputs(x, name, widths[0])) for x, name in ((x_train, "x_train"), (x_test, "x_test")))
+    targets = as_targets(y_train, len(train), widths[-1])
+    K, Theta = output_kernels(as_mlp(net), np.concatenate([train, test]))
+    return TrainTestKernels(np.asarray(Theta), np.asarray(K), len(train)), LearningProblem(targets, train, test)
+
+
+def _both(kernel: Any) -> tuple[Float[np.ndarray, "N N"], Float[np.ndarray, "N N"]]:
+    """$(\\Theta, K)$, or one matrix for both, which is Bayesian inference."""
+    pair = (
+        kernel if isinstance(kernel, tuple | list) and len(kernel) == 2 and np.ndim(kernel[0]) == 2 else (kernel,) * 2
+    )
+    Theta, K = (np.asarray(as_covariance(matrix, "kernel")) for matrix in pair)
+    if Theta.shape != K.shape:
+        raise ShapeError("kernel", f"shapes {Theta.shape} and {K.shape}", "two square matrices of one size")
+    if not np.diagonal(Theta).max() > 0:
+        raise DomainError("kernel", "a tangent kernel that is zero", "one with which something is learned")
+    return Theta, K
