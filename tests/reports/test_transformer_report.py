@@ -1,6 +1,7 @@
 """The report on a shaped Transformer."""
 
 import json
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from finitewidth.reports.sections.transformer import about_transformer
 from finitewidth.reports.transformer_report import _steps
 from finitewidth.results import CovarianceLaw, PathStatus
 
+ADVICE = import_module("finitewidth.advice.token_fates")  # whose name in its room is that of the function
 V0 = equal_tokens(3, 0.2)
 
 
@@ -27,7 +29,7 @@ NET = transformer().at(width=64, depth=16)
 @pytest.fixture(scope="module")
 def report():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("finitewidth.advice.token_fates._PATHS", 64)
+        patch.setattr(ADVICE, "_PATHS", 64)
         return transformer_report(NET, V0, networks=64, paths=256)
 
 
