@@ -10,3 +10,4 @@ from .style import STYLE as STYLE
 from .tangent_contributions import tangent_contributions as tangent_contributions
 from .tangent_ratios import tangent_ratios as tangent_ratios
 from .tokens_by_depth import tokens_by_depth as tokens_by_depth
+from .training import training as training

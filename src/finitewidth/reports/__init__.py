@@ -1,5 +1,10 @@
 """What theory and networks say, put into tables and pages for people to read."""
 
-from .comparison import Comparison as Comparison, LawComparison as LawComparison, compare as compare
+from .comparison import (
+    Comparison as Comparison,
+    LawComparison as LawComparison,
+    PredictionComparison as PredictionComparison,
+    compare as compare,
+)
 from .report import Report as Report, report as report
 from .transformer_report import TransformerReport as TransformerReport, transformer_report as transformer_report

@@ -3,3 +3,4 @@
 from .compare import compare as compare
 from .flows import Comparison as Comparison
 from .laws import LawComparison as LawComparison
+from .predictions import PredictionComparison as PredictionComparison

@@ -16,16 +16,13 @@ from .components import components
 from .flow_tables import cannot_tell, deviation_tables
 from .rows import Row, Summary
 from .same import check_same_description
-from .verdict import Verdict, expected_largest, sentence_on, verdict_on
+from .verdict import Verdict, expected_largest, in_standard_errors, sentence_on, verdict_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
-# Differences below this, relative to the natural size of a quantity, are rounding: entries that do not fluctuate at
-# all (the first layer; the square of a sign) are known exactly, and have no standard error worth the name.
-_ROUNDING = 1e-12
-_TONES = {Verdict.AGREE: Tone.GOOD, Verdict.DISAGREE: Tone.BAD, Verdict.CANNOT_TELL: Tone.SOFT}
+TONES = {Verdict.AGREE: Tone.GOOD, Verdict.DISAGREE: Tone.BAD, Verdict.CANNOT_TELL: Tone.SOFT}
 _UNKNOWN = 1.0  # theory's relative variance of the metric from which sample means miss the networks that decide them
 _WORST = 5  # entries that a table shows
 _SAME_INPUTS = 1e-9  # relative difference of first-layer kernels, which a kernel that was given may have
@@ -141,7 +138,7 @@ class Comparison:
         tables = deviation_tables(self.summary(), self.farthest(_WORST))
         silent = int((~self.trustworthy).sum())
         caution = (Words(cannot_tell(silent, len(self), self.method)),) if silent else ()
-        said = Words(self.sentence, _TONES[self.verdict])
+        said = Words(self.sentence, TONES[self.verdict])
         return stacked((Words(head, Tone.STRONG), Words(self.network, Tone.SOFT), said, *caution, *tables))
 
     def __str__(self) -> str:
@@ -177,16 +174,10 @@ def compare_flows(theory: Flow[Array], measured: Flow[Measurement]) -> Compariso
         expected,
         found,
         error,
-        _deviation(found - expected, error, size),
+        in_standard_errors(found - expected, error, size),
         trustworthy,
         network=repr(theory.net),
         networks=ensemble.networks,
         seed=ensemble.seed,
         method=ensemble.method,
     )
-
-
-def _deviation(difference: np.ndarray, error: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """In standard errors; zero for rounding, infinite where what is known exactly is different."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(np.abs(difference) <= _ROUNDING * size, 0.0, difference / error)

@@ -9,6 +9,11 @@ from scipy.special import ndtri
 _BY_CHANCE = 1e-3  # the share of runs in which noise alone would be called a disagreement
 
 
+# Differences below this, relative to the natural size of a quantity, are rounding: entries that do not fluctuate at
+# all (the first layer; the square of a sign) are known exactly, and have no standard error worth the name.
+_ROUNDING = 1e-12
+
+
 class Verdict(StrEnum):
     """What a comparison comes to."""
 
@@ -29,6 +34,12 @@ def expected_largest(count: int) -> float:
 def largest_by_chance(count: int) -> float:
     r"""What the largest of $m$ independent $|z|$ exceeds in one run of a thousand."""
     return float(-ndtri(-np.expm1(np.log1p(-_BY_CHANCE) / count) / 2))
+
+
+def in_standard_errors(difference: np.ndarray, error: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Differences in standard errors; zero for rounding of numbers of this `size`, infinite where what is known exactly differs."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.abs(difference) <= _ROUNDING * size, 0.0, difference / error)
 
 
 def verdict_on(largest: float, count: int) -> Verdict:
