@@ -30,3 +30,36 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         self.text.append(data)
+
+
+class Tables(HTMLParser):
+    """Collects the cells of every table, row by row, heads first."""
+
+    def __init__(self):
+        super().__init__()
+        self.found, self.inside = [], False
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "table":
+            self.found.append([])
+        elif tag == "tr":
+            self.found[-1].append([])
+        elif tag in ("td", "th"):
+            self.found[-1][-1].append("")
+            self.inside = True
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th"):
+            self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.found[-1][-1][-1] += data
+
+
+def tables_of(source):
+    """The tables of a page: for each a list of rows, each of which is a list of cells."""
+    reader = Tables()
+    reader.feed(source)
+    reader.close()
+    return reader.found

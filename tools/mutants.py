@@ -39,8 +39,8 @@ class Mutant:
     tests: list[str]
     """Files or node ids."""
 
-    def plant(self, source: Path) -> None:
-        """Replace `old` by `new` in the copy of the library at `source`."""
+    def planted(self, source: Path) -> str:
+        """Its file of the library at `source`, with `new` instead of `old`."""
         path = source / PACKAGE / self.file
         if not path.exists():
             raise StaleMutantError(f"{self.room}/{self.name}: there is no {self.file}")
@@ -51,7 +51,11 @@ class Mutant:
             )
         if self.old == self.new:
             raise StaleMutantError(f"{self.room}/{self.name}: it changes nothing")
-        path.write_text(text.replace(self.old, self.new))
+        return text.replace(self.old, self.new)
+
+    def plant(self, source: Path) -> None:
+        """Write the mistake into the copy of the library at `source`."""
+        (source / PACKAGE / self.file).write_text(self.planted(source))
 
 
 def read_mutants(rooms: list[str]) -> list[Mutant]:
@@ -110,23 +114,24 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="only check that every mutant still fits the source")
     arguments = parser.parse_args()
     mutants, survivors = read_mutants(arguments.rooms), 0
-    if not arguments.list:
-        check_tests_without_mutants(mutants)
+    try:
+        for mutant in mutants:
+            mutant.planted(ROOT / "src")
+            if arguments.list:
+                print(f"{mutant.room:14s} {mutant.name}")
+    except StaleMutantError as error:
+        raise SystemExit(f"stale mutant {error}") from None
+    if arguments.list:
+        return 0
+    check_tests_without_mutants(mutants)
     for mutant in mutants:
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder).resolve()
             shutil.copytree(ROOT / "src" / PACKAGE, source / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
-            try:
-                if arguments.list:
-                    mutant.plant(source)
-                    print(f"{mutant.room:14s} {mutant.name}")
-                    continue
-                if not imported_from(source):
-                    raise SystemExit(f"{PACKAGE} is not imported from the copy that is mutated")
-                start = time.monotonic()
-                killed, by = verdict(mutant, source)
-            except StaleMutantError as error:
-                raise SystemExit(f"stale mutant {error}") from None
+            if not imported_from(source):
+                raise SystemExit(f"{PACKAGE} is not imported from the copy that is mutated")
+            start = time.monotonic()
+            killed, by = verdict(mutant, source)
         survivors += not killed
         seconds = time.monotonic() - start
         print(

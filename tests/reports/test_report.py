@@ -19,13 +19,8 @@ from finitewidth.reports.inputs import best_mean_square, generic_inputs, quick
 from finitewidth.reports.sections.training import about_training
 from finitewidth.reports.sections.validity import regime
 
-NET = MLP("tanh", (4, 24, 16, 1))
+NET = MLP("tanh", (4, 24, 16, 1))  # that of the report `made`
 SETTINGS = {"networks": 200, "seed": 5}
-
-
-@pytest.fixture(scope="module")
-def made():
-    return report(tune(NET), **SETTINGS)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """The report on a shaped Transformer."""
 
 import json
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from finitewidth.reports.sections.transformer import about_transformer
 from finitewidth.reports.transformer_report import _steps
 from finitewidth.results import CovarianceLaw, PathStatus
 
-ADVICE = import_module("finitewidth.advice.token_fates")  # whose name in its room is that of the function
 V0 = equal_tokens(3, 0.2)
 
 
@@ -26,39 +24,32 @@ def transformer(gamma=0.3, heads=2):
 NET = transformer().at(width=64, depth=16)
 
 
-@pytest.fixture(scope="module")
-def report():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ADVICE, "_PATHS", 64)
-        return transformer_report(NET, V0, networks=64, paths=256)
-
-
-def test_everything_is_there(report):
+def test_everything_is_there(made_transformer):
     """Tokens by depth, fates, advice, agreement, in types that JSON knows and in words."""
-    data = json.loads(report.to_json())
+    data = json.loads(made_transformer.to_json())
     assert data["config"]["depth_to_width"] == 0.25
     assert np.asarray(data["by_depth"]["norm"]).shape == (3, len(data["by_depth"]["depth_to_width"]))
     assert data["by_depth"]["correlation"][1][0] == pytest.approx(0.2)
     assert np.shape(data["advice"]["fates"]) == (len(data["advice"]["gammas"]), len(data["advice"]["temperatures"]))
     assert data["agreement"]["worst"]["p_value"] > 1e-4
-    text = str(report)
+    text = str(made_transformer)
     assert "16 blocks of width 64" in text
     gamma, tau0 = data["advice"]["recommended"]
     assert f"start at gamma = {gamma:g}, tau0 = {tau0:g} (here: 0.3, 1)" in " ".join(text.split())
     assert "→" in text
 
 
-def test_the_page_is_whole(report):
+def test_the_page_is_whole(made_transformer):
     """Two drawings, three tables, nothing to fetch."""
-    page = report.to_html()
+    page = made_transformer.to_html()
     assert (page.count("<svg"), page.count("<table")) == (2, 3)
     assert "http" not in page.split("<body>")[1]
 
 
-def test_risk_grows_with_gamma(report):
+def test_risk_grows_with_gamma(made_transformer):
     """Tokens diffuse at a speed of gamma squared."""
     wrong = np.array(
-        [[fate["explosion"] + fate["vanishing"] for fate in row] for row in report.data["advice"]["fates"]]
+        [[fate["explosion"] + fate["vanishing"] for fate in row] for row in made_transformer.data["advice"]["fates"]]
     )
     assert (wrong[0] == 0).all()
     assert (wrong[-1] > 0.3).all()
@@ -93,12 +84,12 @@ def test_what_is_no_transformer_is_refused(net, start, argument):
         transformer_report(net, start, paths=8, networks=2)
 
 
-def test_own_tokens(report):
+def test_own_tokens(made_transformer):
     """The report is about the covariance that it was given."""
     start = np.array([[1.0, 0.5], [0.5, 2.0]])
     own = about_transformer(NET, start).data
     assert (own["tokens"], own["correlation"]) == (2, pytest.approx(0.5 / np.sqrt(2)))
-    assert report.data["config"]["correlation"] == pytest.approx(0.2)
+    assert made_transformer.data["config"]["correlation"] == pytest.approx(0.2)
 
 
 @pytest.mark.measured
