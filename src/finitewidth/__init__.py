@@ -34,6 +34,7 @@ from ._errors import (
     UnknownNameError as UnknownNameError,
     ValidityWarning as ValidityWarning,
 )
+from ._files import load as load, save as save
 from .activations import (
     ACTIVATIONS as ACTIVATIONS,
     Activation as Activation,

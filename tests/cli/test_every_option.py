@@ -87,7 +87,7 @@ def the_limit_over_networks():
     return {
         "out.json": found.to_dict(),
         "text": str(found),
-        "out.png": picture(found.plot(tuple(Figure().subplots(1, 2)))),
+        "out.png": picture(fw.figures.law_densities(limit, found.second, tuple(Figure().subplots(1, 2)))),
     }
 
 

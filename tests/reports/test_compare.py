@@ -15,6 +15,7 @@ import made_up
 from finitewidth import ArgumentError, ShapeError, ValidityWarning
 from finitewidth.ensembles import simulate
 from finitewidth.expansion import flow
+from finitewidth.figures import comparison
 from finitewidth.networks import MLP
 from finitewidth.reports import compare
 from finitewidth.reports.comparison.flow_tables import deviation
@@ -144,11 +145,14 @@ def test_dictionary_is_json(theory):
 def test_plot_shows_the_deviations(theory):
     measured = shifted(made_up.perfect(theory), "V", 3, (0, 0, 0, 0), 5 * made_up.ERRORS["V"])
     table = compare(theory, measured)
-    values, deviations = table.plot()
+    values, deviations = comparison(table)
     drawn = {line.get_label(): line.get_ydata() for line in deviations.get_lines()}
     for name in ("G", "G1", "V"):
         np.testing.assert_array_equal(drawn[name], table.deviation[table.quantity == name])
     assert values.figure is deviations.figure
+    alone = table.plot(values)
+    assert alone is values
+    np.testing.assert_array_equal(alone.get_lines()[-2].get_ydata(), drawn["V"])
     pyplot.close(values.figure)
 
 

@@ -46,7 +46,7 @@ def test_it_can_be_read_and_written(laws):
     assert "networks, n = 100" in str(found)
     data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert data["second"]["width"] == 100
-    covariance, correlation = found.plot()
+    covariance, correlation = both_densities(found)
     assert len(covariance.lines) == len(correlation.lines) == 2
 
 
@@ -75,7 +75,7 @@ def test_rounding_has_no_law(start):
         compare(other, networks)
     ends = eqx.tree_at(lambda law: law.V, other, np.concatenate([limit.V[:, :1], other.V[:, 1:]], axis=1))
     assert compare(ends, networks).rows[0].distance == 1.0
-    covariance, _ = compare(limit, networks).plot()
+    covariance = compare(limit, networks).plot()
     assert [line.get_xdata()[0] for line in covariance.lines] == pytest.approx([start[0][1]] * 2)
 
 
@@ -87,7 +87,7 @@ def test_equal_tokens_stay_equal():
     rows = {row.entry: row for row in compare(limit, networks).rows}
     assert rows["rho(0,1)"].p_value == 1.0
     assert 0 < rows["V(0,0)"].distance == rows["V(0,1)"].distance
-    covariance, correlation = compare(limit, networks).plot()
+    covariance, correlation = both_densities(compare(limit, networks))
     assert len(covariance.lines[0].get_xdata()) > 2
     assert list(correlation.lines[0].get_xdata()) == pytest.approx([1.0, 1.0])
 
@@ -96,12 +96,17 @@ def test_a_variance_is_drawn_alone(laws):
     """Of one token, or of an entry on the diagonal; names are those of the table."""
     alone = compare(*(law_of_one(law) for law in laws))
     for found, entry in ((alone, None), (compare(*laws), (0, 0))):
-        variance, nothing = found.plot(entry=entry)
+        variance, nothing = both_densities(found, entry=entry)
         assert variance.get_xlabel() == "$V(0,0)$"
         assert len(variance.lines) == 2
         assert not nothing.axison
         assert not nothing.lines
-    assert compare(*laws).plot()[1].get_xlabel() == r"$\rho(0,1)$"
+        assert found.plot(variance, entry=entry).get_xlabel() == "$V(0,0)$"
+    assert both_densities(compare(*laws))[1].get_xlabel() == r"$\rho(0,1)$"
+
+
+def both_densities(found, **settings):
+    return fw.figures.law_densities(found.first, found.second, **settings)
 
 
 def law_of_one(law):

@@ -1,6 +1,8 @@
 """What a network needs to know of its activation."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Float
@@ -21,6 +23,21 @@ class Activation(Function):
 
     name: str = field(default="custom", kw_only=True)
     formula: str = field(default="", kw_only=True)
+    maker: tuple[Callable[..., Any], tuple[Any, ...]] | None = field(
+        default=None, kw_only=True, compare=False, repr=False
+    )
+    """A function of the library with arguments from which it gives this activation; `None` for callables of the user's."""
+
+    @property
+    def recipe(self) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
+        """Its maker, by which it is pickled, copied and saved; `None` if it was changed since."""
+        if self.maker is None:
+            return None
+        function, arguments = self.maker
+        return self.maker if function(*arguments) == self else None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.recipe or super().__reduce_ex__(protocol)
 
     @entry()
     def fingerprint_values(self) -> Float[Array, " probes"]:

@@ -199,7 +199,13 @@ def scale_invariant(a_plus: float, a_minus: float, name: str = "scale_invariant"
         return jnp.where(z >= 0, right * z, left * z) if kinks else right * z
 
     return ScaleInvariant(
-        _NamedValue(value, (right, left)), kinks, name=name, formula=formula, a_plus=right, a_minus=left
+        _NamedValue(value, (right, left)),
+        kinks,
+        name=name,
+        formula=formula,
+        a_plus=right,
+        a_minus=left,
+        maker=(scale_invariant, (right, left, name)),
     )
 
 
@@ -222,7 +228,8 @@ def leaky_relu(slope: float = 0.01) -> ScaleInvariant:
 def monomial(power: int) -> Monomial:
     """$z^p$ for an integer $p \\ge 1$."""
     p = as_count(power, "power")
-    return Monomial(_NamedValue(lambda z: z**p, ("power", p)), name=f"z^{p}", formula=f"z^{p}", power=p)
+    named = _NamedValue(lambda z: z**p, ("power", p))
+    return Monomial(named, name=f"z^{p}", formula=f"z^{p}", power=p, maker=(monomial, (p,)))
 
 
 def exponential(rate: float = 1.0) -> ExponentialSum:
@@ -234,6 +241,7 @@ def exponential(rate: float = 1.0) -> ExponentialSum:
         formula="e^z" if a == 1 else f"e^({a:g} z)",
         coefficients=(1.0,),
         rates=(a,),
+        maker=(exponential, (a,)),
     )
 
 

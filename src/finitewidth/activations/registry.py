@@ -1,6 +1,7 @@
 """The activations known by name: all those of PDLT chapters 2 and 5, and a few more."""
 
 import math
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -39,5 +40,13 @@ _BUILT_IN = [
     ExponentialSum(jnp.expm1, name="expm1", formula="e^z - 1", coefficients=(1.0, -1.0), rates=(1.0, 0.0)),
 ]
 
-ACTIVATIONS: dict[str, Activation] = {activation.name: activation for activation in _BUILT_IN}
+
+def registered(name: str) -> Activation:
+    """The activation of that name, by which it is pickled and saved."""
+    return ACTIVATIONS[name]
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    activation.name: replace(activation, maker=(registered, (activation.name,))) for activation in _BUILT_IN
+}
 ACTIVATIONS["silu"] = ACTIVATIONS["swish"]

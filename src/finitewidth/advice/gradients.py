@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .._entry import entry
+from .._result import Result
+from .._table import Table
 from .._validation import as_floats
 from ..critical import criticality
 from ..critical.one_input.susceptibilities import susceptibilities_at
@@ -21,8 +23,8 @@ _TINY = float(np.finfo(float).tiny)
 _HARMLESS = 2.0  # a factor, over the whole depth, that no optimiser minds
 
 
-@dataclass(frozen=True)
-class GradientDiagnosis:
+@dataclass(frozen=True, repr=False)
+class GradientDiagnosis(Result):
     r"""The factors of $\frac{d\mathcal L}{d\theta^{(\ell)}} =
     \epsilon\cdot\frac{dz^{(L)}}{dz^{(\ell)}}\cdot\frac{dz^{(\ell)}}{d\theta^{(\ell)}}$, PDLT (9.87), at infinite width,
     averaged over inputs. Layer $\ell$ at index $\ell-1$. `str()` of it is a table and a verdict.
@@ -45,6 +47,13 @@ class GradientDiagnosis:
     weight: Float[np.ndarray, " L"]
     critical: bool
     problems: tuple[str, ...]
+
+    def table(self) -> Table:
+        """One row for each layer; the last has no layer after it, and no susceptibilities."""
+        after = {name: np.append(getattr(self, name), np.nan) for name in ("chi_parallel", "chi_perp")}
+        columns = {name: getattr(self, name) for name in ("chain_rule", "trivial", "bias", "weight")}
+        facts = {"critical": self.critical, "error": self.error, "verdict": self.verdict}
+        return Table(facts, {"layer": np.arange(1, len(self.bias) + 1), **after, **columns})
 
     @property
     def healthy(self) -> bool:

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError, ShapeError, UnknownNameError
+from .._result import Result
 from .._validation import as_inputs, as_number
 from ..activations import Activation
 from ..expansion.tangent_layers import tangent_contributions
@@ -28,9 +29,11 @@ Under the maximal-update rule (s = 1), with a last layer smaller by n^(-1/2) at 
 }
 
 
-@dataclass(frozen=True)
-class LearningRates:
+@dataclass(frozen=True, repr=False)
+class LearningRates(Result):
     """Rates of biases and weights of each layer, layer 1 first. `str()` of it is a table."""
+
+    axes = ("layer",)
 
     optimizer: str
     rate: float

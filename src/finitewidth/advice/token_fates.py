@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .._entry import entry
+from .._result import Result
+from .._table import Table, columns_of_records
 from .._validation import as_covariance
 from ..networks.shaped import ShapedBlock
 from ..proportional import covariance_sde
@@ -24,8 +26,8 @@ _PATHS = 512
 _FAR = 1e3  # times the norm at the start, from where next to no path comes back: it is not followed further
 
 
-@dataclass(frozen=True)
-class Fates:
+@dataclass(frozen=True, repr=False)
+class Fates(Result):
     """Shares of networks that go wrong at the last depth."""
 
     explosion: float
@@ -62,14 +64,22 @@ def _differences(correlation: Float[np.ndarray, "paths m m"]) -> Float[np.ndarra
     return 1 - correlation[:, a, b].mean(axis=1) if len(a) else np.zeros(len(correlation))
 
 
-@dataclass(frozen=True)
-class ShapingAdvice:
+@dataclass(frozen=True, repr=False)
+class ShapingAdvice(Result):
     """Fates for every weight of the branches and every temperature, together, at one depth over width."""
 
     gammas: tuple[float, ...]
     temperatures: tuple[float, ...]
     fates: tuple[tuple[Fates, ...], ...]
     """By gamma, then by temperature."""
+
+    def table(self) -> Table:
+        """One row for each weight and temperature."""
+        pairs = [(gamma, tau0) for gamma in self.gammas for tau0 in self.temperatures]
+        tried = {"gamma": np.array([gamma for gamma, _ in pairs]), "tau0": np.array([tau0 for _, tau0 in pairs])}
+        fates = columns_of_records(fate for row in self.fates for fate in row)
+        safe = {"safe": np.array([self.is_safe(*pair) for pair in pairs])}
+        return Table({"recommended (gamma, tau0)": self.recommended}, tried | fates | safe)
 
     def is_safe(self, gamma: float, tau0: float) -> bool:
         """Whether at most one network in twenty explodes, vanishes or collapses."""

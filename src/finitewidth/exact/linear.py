@@ -21,6 +21,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError
+from .._result import Result
 from .._validation import as_number
 from ..kernels.every_layer import every_layer
 from ..kernels.start import first_kernel
@@ -28,8 +29,10 @@ from ..networks import MLP, Layer
 from .scale_invariant import require_scale_invariant
 
 
-class DeepLinear(eqx.Module):
+class DeepLinear(Result, eqx.Module):
     r"""What `deep_linear` returns, exactly. Layer $\ell$ is at index $\ell - 1$."""
+
+    axes = ("layer",)
 
     G: Float[Array, "L N N"]
     r"""$G^{(\ell)}_{ab} = E[\widehat G_{ab}] = E[z_{i;a}z_{i;b}]$; it is also the kernel $K$, and $G^{\{1\}} = 0$."""
@@ -108,15 +111,17 @@ def linear_layers(net: MLP) -> Layer:
     return net.replace(C_W=activation.A2 * net.C_W).layers[1:]
 
 
-class LinearPhase(NamedTuple):
-    """What depth does to the kernel of a linear network without biases."""
-
+class _LinearPhase(NamedTuple):
     name: str
     """`"vanishing"`, `"critical"` or `"exploding"`."""
     fixed_point: float
     """The limit of $G^{(\\ell)}/G^{(1)}$: 0, 1 or infinity."""
     depth_scale: float
     """The number of layers over which the kernel changes by a factor e; infinite at criticality."""
+
+
+class LinearPhase(Result, _LinearPhase):
+    """What depth does to the kernel of a linear network without biases."""
 
 
 def linear_phase(C_W: float, slope: float = 1.0) -> LinearPhase:

@@ -23,6 +23,8 @@ from jaxtyping import Float
 from .._arrays import Array, diagonal
 from .._entry import entry
 from .._errors import DomainError, ShapeError
+from .._result import Result
+from .._table import Table, index_columns
 from .._validation import as_count, as_seed, is_concrete
 from ..activations.families import ScaleInvariant
 from ..gaussian.wick import double_factorial
@@ -32,7 +34,7 @@ from ..networks import MLP, as_mlp
 from .moment_ratios import as_order
 
 
-class ScaleInvariantFlow(eqx.Module):
+class ScaleInvariantFlow(Result, eqx.Module):
     r"""What `scale_invariant_flow` returns: each sample's own kernel, exactly. Layer $\ell$ is at index $\ell - 1$."""
 
     moments: Float[Array, "order L N"]
@@ -40,6 +42,13 @@ class ScaleInvariantFlow(eqx.Module):
     v: Float[Array, "L N"]
     r"""$V/n_{\ell-1} = \mathrm{Var}\,\widehat G^{(\ell)} = G_4 - G_2^2$, computed without that subtraction."""
     widths: tuple[int, ...] = eqx.field(static=True)
+
+    def table(self) -> Table:
+        """One row for each layer and sample."""
+        names = [f"G_{2 * m + 2}" for m in range(len(self.moments))]
+        moments = {name: np.ravel(moment) for name, moment in zip(names, self.moments, strict=True)}
+        places = index_columns(("layer", "sample"), self.v.shape)
+        return Table({"widths": self.widths}, {**places, **moments, "v": np.ravel(self.v)})
 
     @property
     def G(self) -> Float[Array, "L N"]:

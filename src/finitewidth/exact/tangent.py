@@ -17,6 +17,8 @@ from jaxtyping import Float
 
 from .._arrays import Array, diagonal
 from .._entry import entry
+from .._result import Result
+from .._table import Table, index_columns
 from ..kernels.every_layer import every_layer
 from ..kernels.start import first_kernel
 from ..networks import MLP, Layer
@@ -35,7 +37,7 @@ class _Moments(NamedTuple):
     a: Float[Array, "*L N"]
 
 
-class ExactTangentFlow(eqx.Module):
+class ExactTangentFlow(Result, eqx.Module):
     r"""What `exact_tangent_flow` returns: each sample by itself, layer $\ell$ at index $\ell-1$, exact at finite width.
 
     With $n = n_{\ell-1}$: $\mathrm{Cov}[\widehat H_{ii}, \widehat H_{jj}] = A/n$, $E[\widehat H_{ij}^2] = B/n$,
@@ -44,6 +46,12 @@ class ExactTangentFlow(eqx.Module):
 
     moments: _Moments
     net: MLP
+
+    def table(self) -> Table:
+        """One row for each layer and sample."""
+        names = ("K", "Theta", "V", "D", "F", "B", "A")
+        columns = {name: np.ravel(getattr(self, name)) for name in names}
+        return Table({"net": self.net}, index_columns(("layer", "sample"), self.K.shape) | columns)
 
     @property
     def K(self) -> Float[Array, "L N"]:

@@ -18,6 +18,7 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._entry import entry
+from .._result import Result
 from ..activations import Activation
 from ..gaussian.accuracy import gram_rule
 from ..gaussian.pairs import PairRule
@@ -27,8 +28,10 @@ from ..kernels.tangent_map import check_has_tangent_kernel
 from ..networks import MLP, Layer
 
 
-class TangentContributions(eqx.Module):
+class TangentContributions(Result, eqx.Module):
     r"""Layer $\ell$ at index $\ell-1$, samples along the other two axes."""
+
+    axes = ("layer",)
 
     bias: Float[Array, "L N N"]
     r"""$\lambda_b^{(\ell)}\prod\chi_\perp$: what the biases of layer $\ell$ add to $\Theta^{(L)}$."""

@@ -1,13 +1,14 @@
 """Every picture, one function each: they take results and matplotlib axes, and return the axes."""
 
 from .activation_gallery import activation_gallery as activation_gallery
-from .comparison import comparison as comparison
-from .flow_by_depth import flow_by_depth as flow_by_depth
-from .law_densities import law_densities as law_densities
+from .comparison import comparison as comparison, deviations_by_layer as deviations_by_layer
+from .flow_by_depth import flow_by_depth as flow_by_depth, kernel_by_depth as kernel_by_depth
+from .law_densities import covariance_density as covariance_density, law_densities as law_densities
+from .lines import lines as lines
 from .phase_diagram import phase_diagram as phase_diagram
 from .ratio_of_susceptibilities import ratio_of_susceptibilities as ratio_of_susceptibilities
 from .style import STYLE as STYLE
 from .tangent_contributions import tangent_contributions as tangent_contributions
 from .tangent_ratios import tangent_ratios as tangent_ratios
-from .tokens_by_depth import tokens_by_depth as tokens_by_depth
+from .tokens_by_depth import norms_by_depth as norms_by_depth, tokens_by_depth as tokens_by_depth
 from .training import training as training

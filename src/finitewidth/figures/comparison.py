@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from .style import BLUE, GREEN, GREY, ORANGE, two_axes
+from .style import BLUE, GREEN, GREY, ORANGE, one_axes, two_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,33 +73,46 @@ def comparison(table: Columns, axes: "tuple[Axes, Axes] | None" = None) -> "tupl
     - `table`: what `compare` returns.
     """
     values, deviations = two_axes(axes)
+    for name, (color, _) in _LOOKS.items():
+        of = table.quantity == name
+        if name in _SHIFTS or not of.any():
+            continue
+        values.errorbar(
+            table.theory[of],
+            table.measured[of],
+            table.standard_error[of],
+            linestyle="none",
+            marker="o",
+            markersize=3,
+            color=color,
+            label=name,
+        )
+    shown = ~np.isin(table.quantity, _SHIFTS)
+    _diagonal(values, np.concatenate([table.theory[shown], table.measured[shown]]))
+    values.legend(loc="upper left")
+    return values, deviations_by_layer(table, deviations)
+
+
+def deviations_by_layer(table: Columns, axes: "Axes | None" = None) -> "Axes":
+    """Deviations of measurement from theory by layer, in standard errors, with a band of ±4.
+
+    **Arguments:**
+
+    - `table`: what `compare` returns.
+    """
+    axes = one_axes(axes)
     for name, (color, style) in _LOOKS.items():
         of = table.quantity == name
         if not of.any():
             continue
-        if name not in _SHIFTS:
-            error = table.standard_error[of]
-            values.errorbar(
-                table.theory[of],
-                table.measured[of],
-                error,
-                linestyle="none",
-                marker="o",
-                markersize=3,
-                color=color,
-                label=name,
-            )
         x = table.layer[of] + _offset(table.layer[of])
         finite = np.isfinite(table.deviation[of])
-        deviations.plot(x[finite], table.deviation[of][finite], linestyle="none", color=color, label=name, **style)
-    shown = ~np.isin(table.quantity, _SHIFTS)
-    _diagonal(values, np.concatenate([table.theory[shown], table.measured[shown]]))
-    deviations.axhspan(-_FAR, _FAR, color=GREY, alpha=0.15, linewidth=0)
-    deviations.axhline(0, color=GREY, linewidth=0.8)
-    deviations.set(xlabel=r"layer $\ell$", ylabel="(measured − theory) / standard error", title="Deviations")
-    values.legend(loc="upper left")
-    deviations.legend(loc="upper right")
-    return values, deviations
+        axes.plot(x[finite], table.deviation[of][finite], linestyle="none", color=color, label=name, **style)
+    axes.axhspan(-_FAR, _FAR, color=GREY, alpha=0.15, linewidth=0)
+    axes.axhline(0, color=GREY, linewidth=0.8)
+    axes.set(xlabel=r"layer $\ell$", ylabel="(measured − theory) / standard error", title="Deviations")
+    axes.legend(loc="upper right")
+    return axes
 
 
 def _offset(layer: np.ndarray) -> np.ndarray:

@@ -1,14 +1,15 @@
 """Kernel and fluctuations from layer to layer, theory over measurement."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._arrays import Array
 from .._errors import DomainError
+from .._result import picture_of
 from .._validation import as_count
 from ..results import Flow, Measurement
-from .style import BLUE, GREY, two_axes
+from .style import BLUE, GREY, one_axes, two_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,15 +41,10 @@ def flow_by_depth(
     - `label`, `color`: of theory's line, to lay several networks over one another.
     """
     kernel, fluctuation = two_axes(axes)
-    s, samples = as_count(sample, "sample", at_least=0), theory.K.shape[-1]
-    if s >= samples:
-        raise DomainError("sample", s, f"one of the {samples} inputs, from 0")
+    s = _as_sample(sample, theory)
+    _theory_of_kernel(kernel, theory, s, label, color)
     layers = np.arange(1, len(theory.K) + 1)
-    mean, spread = theory.G[:, s, s], np.sqrt(theory.v[:, s, s, s, s])
     relative = theory.relative_fluctuation[:, s]
-
-    kernel.plot(layers, mean, color=color, label=label)
-    kernel.fill_between(layers, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
     fluctuation.plot(layers, relative, color=color, label=label)
     band = relative * (1 - relative), relative * (1 + relative)
     fluctuation.fill_between(layers, *band, color=color, alpha=0.15, linewidth=0)
@@ -59,17 +55,58 @@ def flow_by_depth(
         _points(kernel, layers, measured.G[:, s, s], color)
         _points(fluctuation, layers, measured.relative_fluctuation[:, s], color)
 
-    if mean.min() > 0 and np.log10(mean.max() / mean.min()) > _DECADES:
-        kernel.set_yscale("log")
-    kernel.set_title("Kernel")
-    kernel.set_ylabel(r"$G = K + G^{\{1\}}/n$")
+    _label_kernel(kernel)
     fluctuation.set_title("Fluctuation between networks")
     fluctuation.set_ylabel(r"$V/(n K^2)$")
     fluctuation.set_ylim(bottom=0)
-    for panel in (kernel, fluctuation):
-        panel.set_xlabel(r"layer $\ell$")
-        panel.legend(loc="best")
+    fluctuation.set_xlabel(r"layer $\ell$")
+    fluctuation.legend(loc="best")
     return kernel, fluctuation
+
+
+@picture_of(Flow)
+def kernel_by_depth(flow: Flow[Any], axes: "Axes | None" = None, *, sample: int = 0) -> "Axes":
+    """Mean metric of one input by layer, as `flow_by_depth` draws it on the left: theory as a line with a band of one standard
+    deviation between networks, measurements as points with their standard errors. Without the vertex, the kernel alone.
+
+    **Arguments:**
+
+    - `flow`: what `flow` or `simulate` gives.
+    - `sample`: which of the inputs.
+    """
+    axes = one_axes(axes)
+    s = _as_sample(sample, flow)
+    layers = np.arange(1, len(flow.K) + 1)
+    if flow.metric is None:
+        axes.plot(layers, flow.K[:, s, s], color=BLUE, label="infinite width")
+    elif flow.ensemble is None:
+        _theory_of_kernel(axes, flow, s, "theory", BLUE)
+    else:
+        axes.plot(layers, flow.K[:, s, s], color=GREY, label="infinite width")
+        _points(axes, layers, flow.G[:, s, s], BLUE)
+    _label_kernel(axes)
+    return axes
+
+
+def _as_sample(sample: int, flow: Flow[Any]) -> int:
+    s, samples = as_count(sample, "sample", at_least=0), flow.K.shape[-1]
+    if s >= samples:
+        raise DomainError("sample", s, f"one of the {samples} inputs, from 0")
+    return s
+
+
+def _theory_of_kernel(axes: "Axes", theory: Flow[Array], s: int, label: str, color: str) -> None:
+    layers = np.arange(1, len(theory.K) + 1)
+    mean, spread = theory.G[:, s, s], np.sqrt(theory.v[:, s, s, s, s])
+    axes.plot(layers, mean, color=color, label=label)
+    axes.fill_between(layers, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
+    if mean.min() > 0 and np.log10(mean.max() / mean.min()) > _DECADES:
+        axes.set_yscale("log")
+
+
+def _label_kernel(axes: "Axes") -> None:
+    axes.set(title="Kernel", xlabel=r"layer $\ell$", ylabel=r"$G = K + G^{\{1\}}/n$")
+    axes.legend(loc="best")
 
 
 def _points(axes: "Axes", layers: np.ndarray, measured: Measurement, color: str) -> None:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from .._errors import ArgumentError, DomainError
 from .._validation import as_count
 from ..results import CovarianceLaw
-from .style import BLUE, ORANGE, two_axes
+from .style import BLUE, ORANGE, one_axes, two_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,22 +32,43 @@ def law_densities(
     - `entry`: which two tokens, counted from zero; by default the first two. Of a token and itself, and of a single token,
       the variance is drawn alone. What does not vary is drawn as a vertical line.
     """
+    covariance, correlation = two_axes(axes)
+    a, b = _as_entry(entry, first.V.shape[-1])
+    covariance_density(first, second, covariance, (a, b))
+    if a == b:
+        correlation.set_axis_off()
+        return covariance, correlation
+    laws = _several(first, second)
+    _draw(correlation, laws, [law.correlation()[:, -1, a, b] for law in laws], (-1.0, 1.0))
+    correlation.set(xlabel=rf"$\rho({a},{b})$", ylabel="density", title="Correlation")
+    correlation.legend(loc="best")
+    if (legend := covariance.get_legend()) is not None:
+        legend.remove()
+    return covariance, correlation
+
+
+def covariance_density(
+    first: CovarianceLaw,
+    second: CovarianceLaw | None = None,
+    axes: "Axes | None" = None,
+    entry: tuple[int, int] | None = None,
+) -> "Axes":
+    """One entry of $V$ at the last depth, as `law_densities` draws it on the left."""
+    laws = _several(first, second)
+    a, b = _as_entry(entry, first.V.shape[-1])
+    axes = one_axes(axes)
+    _draw(axes, laws, [law.final[:, a, b] for law in laws], _reach(laws, a, b))
+    axes.set(xlabel=f"$V({a},{b})$", ylabel="density", title="Variance" if a == b else "Covariance")
+    axes.legend(loc="best")
+    return axes
+
+
+def _several(first: CovarianceLaw, second: CovarianceLaw | None) -> list[CovarianceLaw]:
     laws = [law for law in (first, second) if law is not None]
     for law, name in zip(laws, ("first", "second"), strict=False):
         if law.paths < 2:
             raise DomainError(name, f"a law of {law.paths} path", "at least 2 paths: a density needs as many")
-    a, b = _as_entry(entry, first.V.shape[-1])
-    covariance, correlation = two_axes(axes)
-    _draw(covariance, laws, [law.final[:, a, b] for law in laws], _reach(laws, a, b))
-    covariance.set(xlabel=f"$V({a},{b})$", ylabel="density", title="Variance" if a == b else "Covariance")
-    if a == b:
-        correlation.set_axis_off()
-        covariance.legend(loc="best")
-    else:
-        _draw(correlation, laws, [law.correlation()[:, -1, a, b] for law in laws], (-1.0, 1.0))
-        correlation.set(xlabel=rf"$\rho({a},{b})$", ylabel="density", title="Correlation")
-        correlation.legend(loc="best")
-    return covariance, correlation
+    return laws
 
 
 def density(values: Float[np.ndarray, " paths"], at: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:

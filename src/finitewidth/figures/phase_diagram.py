@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._result import picture_of
 from ..critical import Criticality, Phase, PhaseDiagram
 from .style import GREY, ORANGE, one_axes
 
@@ -24,6 +25,7 @@ _BELOW = 0.3  # of the height, for the part of the lines at negative C_b
 _VISIBLE = 0.01  # share of the grid from which a region gets a name: lines and points are seen as such
 
 
+@picture_of(PhaseDiagram)
 def phase_diagram(diagram: PhaseDiagram, axes: "Axes | None" = None, *, verdict: Criticality | None = None) -> "Axes":
     r"""What deep networks do over the plane $(C_W, C_b)$.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._errors import DomainError
+from .._result import picture_of
 from .._validation import as_count
 from ..expansion.tangent_layers import TangentContributions
 from .style import BLUE, ORANGE, one_axes
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@picture_of(TangentContributions)
 def tangent_contributions(
     contributions: TangentContributions, axes: "Axes | None" = None, *, sample: int = 0, title: str = ""
 ) -> "Axes":

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._result import picture_of
 from ..critical.one_input.tangent_single_input import Ratios, TangentSingleInputFlow
 from .style import BLUE, GREEN, GREY, ORANGE, one_axes
 
@@ -44,3 +45,9 @@ def tangent_ratios(
     )
     axes.legend(loc="best")
     return axes
+
+
+@picture_of(TangentSingleInputFlow)
+def ratios_of_flow(flow: TangentSingleInputFlow, axes: "Axes | None" = None) -> "Axes":
+    """`tangent_ratios` without the laws of great depth."""
+    return tangent_ratios(flow, axes=axes)

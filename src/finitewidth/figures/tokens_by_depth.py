@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from .._result import picture_of
 from ..results import CovarianceLaw
-from .style import BLUE, ORANGE, two_axes
+from .style import BLUE, ORANGE, one_axes, two_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,9 +27,7 @@ def tokens_by_depth(
     """
     norm, correlation = two_axes(axes)
     for panel, measure in ((norm, _mean_square), (correlation, _mean_correlation)):
-        low, middle, high = np.quantile(measure(limit), _LEVELS, axis=0)
-        panel.plot(limit.times, middle, color=ORANGE, label="limit")
-        panel.fill_between(limit.times, low, high, color=ORANGE, alpha=0.15, linewidth=0)
+        _band(panel, limit, measure(limit), "limit")
         if networks is not None:
             shown = slice(None, None, -(-len(networks.times) // _MOST_MARKERS))
             low, middle, high = np.quantile(measure(networks), _LEVELS, axis=0)[:, shown]
@@ -49,6 +48,22 @@ def tokens_by_depth(
     correlation.set(ylabel=r"mean $\rho$", title="Correlation of tokens")
     norm.legend(loc="best")
     return norm, correlation
+
+
+@picture_of(CovarianceLaw)
+def norms_by_depth(law: CovarianceLaw, axes: "Axes | None" = None) -> "Axes":
+    """Median and central range of 90 % of the tokens' mean square norm, as `tokens_by_depth` draws it on the left."""
+    axes = one_axes(axes)
+    _band(axes, law, _mean_square(law), "limit" if law.width is None else f"networks, n = {law.width}")
+    axes.set(xlabel=r"depth over width $\ell/n$", ylabel="mean square norm", title="Norm of tokens")
+    axes.legend(loc="best")
+    return axes
+
+
+def _band(axes: "Axes", law: CovarianceLaw, values: Float[np.ndarray, "paths times"], label: str) -> None:
+    low, middle, high = np.quantile(values, _LEVELS, axis=0)
+    axes.plot(law.times, middle, color=ORANGE, label=label)
+    axes.fill_between(law.times, low, high, color=ORANGE, alpha=0.15, linewidth=0)
 
 
 def _mean_square(law: CovarianceLaw) -> Float[np.ndarray, "paths times"]:

@@ -25,6 +25,8 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError, ShapeError
+from .._result import Result
+from .._table import Table
 from .._validation import as_count, as_floats, is_concrete
 from .wick import as_invertible, log_normaliser, wick_moment, wick_sum
 
@@ -42,8 +44,8 @@ def symmetrise(tensor: Float[Array, "..."]) -> Float[Array, "..."]:
     return tensor
 
 
-@dataclass(frozen=True)
-class CouplingSizes:
+@dataclass(frozen=True, repr=False)
+class CouplingSizes(Result):
     r"""How far an action is from Gaussian.
 
     `sizes` holds, for each order $2m$, the norm of $s^{\mu_1\cdots\mu_{2m}}$ in the basis in which $K$ is the identity:
@@ -51,6 +53,11 @@ class CouplingSizes:
     """
 
     sizes: dict[int, float]
+
+    def table(self) -> Table:
+        """One row for each order."""
+        columns = {"order": np.array(list(self.sizes)), "size": np.array(list(self.sizes.values()))}
+        return Table({"nearly_gaussian": self.nearly_gaussian}, columns)
 
     @property
     def nearly_gaussian(self) -> bool:

@@ -20,6 +20,8 @@ from jaxtyping import Float, Key
 from .._arrays import Array
 from .._entry import entry
 from .._errors import ArgumentError, DomainError
+from .._result import Result
+from .._table import Table, table_of_paths
 from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import ShapedBlock, ShapedMLP, ShapedReLU, ShapedResNet
 from ..networks.shaped.shaped_relu_kernel import kernel_excess
@@ -28,11 +30,17 @@ _LARGEST = 300.0  # e^(2y) is still a number
 _SMALL_ANGLE = 1e-2
 
 
-class CorrelationPaths(NamedTuple):
-    """Sampled correlations."""
-
+class _CorrelationPaths(NamedTuple):
     times: Float[np.ndarray, " times"]
     rho: Float[np.ndarray, "paths times"]
+
+
+class CorrelationPaths(Result, _CorrelationPaths):
+    """Sampled correlations."""
+
+    def table(self) -> Table:
+        """One row for each path and depth time."""
+        return table_of_paths(self.times, {"rho": self.rho})
 
 
 class Coefficients(NamedTuple):

@@ -14,14 +14,17 @@ from scipy import special
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError
+from .._result import Result
 from .._validation import as_count, as_covariance, as_number
 
 
-class Normal(NamedTuple):
-    """Mean and variance, of a variable that is normal unless said otherwise."""
-
+class _Normal(NamedTuple):
     mean: float
     variance: float
+
+
+class Normal(Result, _Normal):
+    """Mean and variance, of a variable that is normal unless said otherwise."""
 
 
 def log_norm(depth_to_width: float, asymmetry: float = 0.0) -> Normal:

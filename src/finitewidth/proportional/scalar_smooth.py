@@ -16,20 +16,29 @@ from jaxtyping import Float
 from scipy import special
 
 from .._errors import ArgumentError, DomainError
+from .._result import Result
+from .._table import Table, table_of_paths
 from .._validation import as_count, as_number
 from ..networks.shaped import ShapedSmooth
 
 _LARGEST_EXPONENT = 300.0  # such numbers may still be multiplied
 
 
-class ScalarPaths(NamedTuple):
-    """Sampled norms."""
-
+class _ScalarPaths(NamedTuple):
     times: Float[np.ndarray, " times"]
     X: Float[np.ndarray, "paths times"]
     """The norms; infinite from the time of blow-up on."""
     blow_up_times: Float[np.ndarray, " paths"]
     """When each path blew up; infinite for those that did not."""
+
+
+class ScalarPaths(Result, _ScalarPaths):
+    """Sampled norms."""
+
+    def table(self) -> Table:
+        """One row for each path and depth time."""
+        blown_up = {"blown up": f"{np.mean(np.isfinite(self.blow_up_times)):.3g} of the paths"}
+        return Table(blown_up, table_of_paths(self.times, {"X": self.X}).columns)
 
 
 @dataclass(frozen=True)

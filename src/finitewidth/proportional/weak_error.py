@@ -20,6 +20,7 @@ from jaxtyping import Float
 from .._arrays import Array, diagonal
 from .._entry import entry
 from .._errors import ArgumentError, BlowUpError
+from .._result import Result
 from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.shaped_relu_kernel import correlation_and_scale
@@ -46,8 +47,10 @@ class NormsAndCorrelations:
         return jnp.concatenate([norms / (norms + self.scale), correlation_and_scale(V)[0][above]])
 
 
-class StepAdvice(eqx.Module):
+class StepAdvice(Result, eqx.Module):
     """What a number of steps costs in accuracy; arrays over the statistics compared."""
+
+    axes = ("statistic",)
 
     steps: int = eqx.field(static=True)
     mean: Float[np.ndarray, " k"]

@@ -2,8 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from .._result import Result
+from .._table import Table
 from .section import Section
 
 if TYPE_CHECKING:
@@ -11,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Document:
+class Document(Result):
     """A report. Print it, or ask for `to_json()`, `to_html()` or its `data`.
 
     `head` says what it is about, `foot` what made it; `sections` are read in between.
@@ -46,4 +51,12 @@ class Document:
 
         return as_text(self.__rich__())
 
-    __repr__ = __str__
+    def table(self) -> Table:
+        """What to see first of each section."""
+        facts = [(section.title, fact.label, fact.value) for section in self.sections for fact in section.facts]
+        section, label, value = (np.array(column, dtype=object) for column in zip(*facts, strict=True))
+        return Table({"report": self.head.title}, {"section": section, "what": label, "value": value})
+
+    def _repr_html_(self) -> str:
+        """The page, in a frame of its own so that its style stays inside."""
+        return f'<iframe srcdoc="{escape(self.to_html())}" width="100%" height="640" style="border: 0"></iframe>'

@@ -3,7 +3,7 @@
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .sections.typical import WIDE_SPREAD, about_typical
 from .sections.validity import about_validity
 from .sections.what_to_do import about_what_to_do
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Document):
@@ -49,6 +52,10 @@ class Report(Document):
     theory: Flow
     measured: Flow
     comparison: Comparison
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """That of `theory`."""
+        return self.theory.plot(ax)
 
 
 @entry()

@@ -1,7 +1,7 @@
 """`transformer_report`: what depth does to the tokens of a shaped Transformer."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -35,6 +35,9 @@ _NETWORK_NEURONS = 30_000_000  # hidden units drawn in all: a few seconds
 _FEWEST, _MOST = 32, 1024
 _FINE_STEPS = 1000
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformerReport(Document):
@@ -51,6 +54,10 @@ class TransformerReport(Document):
     limit: CovarianceLaw
     networks: CovarianceLaw
     comparison: LawComparison
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """That of `limit`."""
+        return self.limit.plot(ax)
 
 
 @entry()

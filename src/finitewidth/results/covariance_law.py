@@ -13,6 +13,8 @@ from jaxtyping import Bool, Float, Int
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError
+from .._result import Result
+from .._table import Table, table_of_paths
 from .._validation import as_count, as_floats, as_seed
 from ..gaussian.root import covariance_root
 from ..networks.shaped import Block
@@ -32,7 +34,7 @@ class PathStatus(IntEnum):
     """It would have taken more steps than allowed, and was left where it was then: no explosion, and no result."""
 
 
-class CovarianceLaw(eqx.Module):
+class CovarianceLaw(Result, eqx.Module):
     """Paths of a covariance matrix in depth: of the limit, or measured on networks. Both have the same fields."""
 
     block: Block
@@ -63,6 +65,14 @@ class CovarianceLaw(eqx.Module):
     Entries of $V$ between a stopped token and one that runs on have no meaning."""
     steps_taken: Int[np.ndarray, " paths"] | None = None
     """Steps of each path: more than `steps` where it had to be followed closely; `None` for networks."""
+
+    def table(self) -> Table:
+        """One row for each path and depth time, with the independent entries of the covariance."""
+        i, j = np.triu_indices(self.V.shape[-1])
+        entries = {f"V[{a},{b}]": self.V[:, :, a, b] for a, b in zip(i.tolist(), j.tolist(), strict=True)}
+        names = ("depth_to_width", "width", "depth", "method", "steps", "seed", "block")
+        facts = {name: fact for name in names if (fact := getattr(self, name)) is not None}
+        return Table(facts | {"paths": self.counts}, table_of_paths(self.times, entries).columns)
 
     @property
     def paths(self) -> int:

@@ -9,14 +9,17 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._errors import ArgumentError, DomainError
 from .._ratio import ratio_or_zero
+from .._result import Result
+from .._table import Table, values_of
 from ..networks import MLP
+from .flow_table import table_of_flow
 from .groups import Metric, NextOrder, Tangent
 from .measurement import Leaf, on_leaf
 
 Group = TypeVar("Group")
 
 
-class Ensemble(eqx.Module):
+class Ensemble(Result, eqx.Module):
     """Which networks were measured."""
 
     networks: int = eqx.field(static=True)
@@ -24,7 +27,7 @@ class Ensemble(eqx.Module):
     method: str = eqx.field(static=True)
 
 
-class Flow(eqx.Module, Generic[Leaf]):
+class Flow(Result, eqx.Module, Generic[Leaf]):
     r"""Kernels and their corrections at finite width in every layer; layer $\ell$ stands at index $\ell - 1$.
 
     The result of `flow`, whose fields are arrays, and of `simulate`, whose fields are `Measurement`s with `.mean` and
@@ -40,6 +43,17 @@ class Flow(eqx.Module, Generic[Leaf]):
     next_order: NextOrder[Leaf] | None = None
     ensemble: Ensemble | None = None
     """The networks behind a measurement; `None` for theory."""
+
+    def table(self) -> Table:
+        """One row for each layer and pair of inputs; of tensors with four indices the entry that belongs to the pair, as V(ab)(ab)."""
+        groups = {
+            name: value
+            for group in (self.metric, self.next_order, self.tangent)
+            if group is not None
+            for name, value in values_of(group).items()
+        }
+        facts = {"net": self.net} if self.ensemble is None else {"net": self.net, **values_of(self.ensemble)}
+        return table_of_flow(np.asarray(self.K), groups, groups.pop("layers", ()), facts)
 
     def known_metric(self) -> Metric[Leaf]:
         """The group `metric`, or a clear error."""

@@ -7,14 +7,19 @@ Means over networks are `G` and `H`; their limits at infinite width, `K` and `Th
 from typing import Generic
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
+from .._result import Result
+from .._table import Table, table_of, values_of
 from .measurement import Leaf
 
 
-class Metric(eqx.Module, Generic[Leaf]):
+class Metric(Result, eqx.Module, Generic[Leaf]):
     r"""The metric $\widehat G$ of a network: mean and covariance."""
+
+    axes = ("layer",)
 
     G1: Leaf
     r"""$G^{\{1\}} = n(G - K)$ to leading order in theory, PDLT (4.115), as it is when measured; shape (L, N, N)."""
@@ -26,8 +31,10 @@ class Metric(eqx.Module, Generic[Leaf]):
     PDLT (4.76), (4.119); shape (L, N, N, N, N)."""
 
 
-class NextOrder(eqx.Module, Generic[Leaf]):
+class NextOrder(Result, eqx.Module, Generic[Leaf]):
     """One order beyond the book: the third cumulant of the metric and the second corrections of the other two."""
+
+    axes = ("layer",)
 
     six_point: Leaf
     r"""$n^2$ times the third cumulant of the metric, PDLT (4.59), on unordered pairs of samples; shape (L, P, P, P)."""
@@ -37,7 +44,7 @@ class NextOrder(eqx.Module, Generic[Leaf]):
     r"""The second correction of the mean metric, $G = K + G^{\{1\}}/n + G^{\{2\}}/n^2 + \dots$, PDLT (4.104); shape (L, N, N)."""
 
 
-class Tangent(eqx.Module, Generic[Leaf]):
+class Tangent(Result, eqx.Module, Generic[Leaf]):
     r"""The tangent kernel $\widehat H$: mean, and correlations with itself and with preactivations."""
 
     Theta: Float[Array, "layers N N"]
@@ -57,3 +64,8 @@ class Tangent(eqx.Module, Generic[Leaf]):
     r"""$F_{1324} = n\,E[z_{i;1}z_{j;2}\widehat H_{ij;34}]$, $i \ne j$, PDLT (8.67), (8.79); axes as printed, (layer, 1, 3, 2, 4)."""
     layers: tuple[int, ...] = eqx.field(static=True)
     """The layers along the first axis, counted from 1: all of them in theory, those that were measured in an ensemble."""
+
+    def table(self) -> Table:
+        """One row for each layer that is known."""
+        table = table_of({name: value for name, value in values_of(self).items() if name != "layers"}, ("layer",))
+        return Table(table.facts, table.columns | {"layer": np.asarray(self.layers)})

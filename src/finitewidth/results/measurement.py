@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from .._arrays import Array
+from .._result import Result
 
 Leaf = TypeVar("Leaf")
 """What a field of a result is made of: an array in theory, a `Measurement` of an ensemble."""
@@ -18,7 +19,7 @@ ENOUGH_NETWORKS = 10.0
 or less instead of 95 % (measured, for Gaussian, exponential and log-normal fluctuations and for ReLU networks alike)."""
 
 
-class Measurement(eqx.Module):
+class Measurement(Result, eqx.Module):
     """Figures with their standard errors, arrays of one shape."""
 
     mean: Float[Array, "*shape"]
@@ -37,6 +38,10 @@ class Measurement(eqx.Module):
         if count is not None:
             count = _as_array(function(count) / function(np.ones_like(count)))
         return Measurement(_as_array(function(self.mean)), _as_array(function(self.standard_error)), count)
+
+    def as_columns(self, name: str) -> dict[str, Array]:
+        """As part of a table: `G` and `G_error`."""
+        return {name: self.mean, f"{name}_error": self.standard_error}
 
     @property
     def trustworthy(self) -> Bool[Array, "*shape"]:

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ..._result import Result
+
 _LARGEST_EXPONENT = 10.0  # to be listed: laws with far larger ones set in only after thousands of layers
 
 
@@ -27,8 +29,8 @@ class Stability(StrEnum):
     NEUTRAL = "neutral: every kernel is a fixed point"
 
 
-@dataclass(frozen=True)
-class CriticalPoint:
+@dataclass(frozen=True, repr=False)
+class CriticalPoint(Result):
     r"""A setting with $\chi_\parallel(K^\star) = \chi_\perp(K^\star) = 1$, PDLT (5.55)-(5.56).
 
     Near it $\Delta K' = \Delta K + \tilde a_1\,\Delta K^{q}$ with $\tilde a_1$ = `a1_tilde` and $q$ = `order`: 2 unless
@@ -53,8 +55,8 @@ class CriticalPoint:
         return f"(C_b, C_W) = ({self.C_b:.10g}, {self.C_W:.10g}), K* = {where}, {self.stability}"
 
 
-@dataclass(frozen=True)
-class Exponents:
+@dataclass(frozen=True, repr=False)
+class Exponents(Result):
     r"""Powers of depth at criticality: a quantity $\sim\ell^{-p}$, so a negative $p$ is growth; PDLT (5.93), (5.129).
 
     - `p_0`: the kernel $K$; `p_parallel`, `p_perp`: $\delta K_{[1]}$ and $\delta\delta K_{[2]}$, differences of two
@@ -72,8 +74,8 @@ class Exponents:
     nu: float
 
 
-@dataclass(frozen=True)
-class Criticality:
+@dataclass(frozen=True, repr=False)
+class Criticality(Result):
     r"""What `criticality` found. `str()` of it reads as a paragraph.
 
     - `universality_class`, `critical_points` (by increasing $K^\star$), `reason`: the verdict, and why, in words.

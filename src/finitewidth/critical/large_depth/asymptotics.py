@@ -12,6 +12,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._result import Result
 from ..._validation import as_floats, as_number
 from ...activations import Activation, as_activation
 from ..classes.classes import Criticality, CriticalPoint, UniversalityClass
@@ -26,7 +27,7 @@ from .half_stable import half_stable
 _REFERENCES = (10_000, 20_000)  # layers at which the constants that carry the initial data are read off
 
 
-class Asymptotics(eqx.Module):
+class Asymptotics(Result, eqx.Module):
     r"""Predictions for `layers`, for a network at its critical point whose first-layer kernel is $K^{(1)}$.
 
     `parallel` is $\delta K_{[1]}^{(\ell)}/\delta K_{[1]}^{(1)}$ and `perp` is

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._result import Result
 from ..._validation import as_number
 from ...activations import Activation, as_activation
 from ..classes.classes import Criticality, CriticalPoint, UniversalityClass
@@ -26,8 +27,8 @@ from .asymptotics import as_layers
 _AT_THE_FIXED_POINT = 1e-9
 
 
-@dataclass(frozen=True)
-class TangentExponents:
+@dataclass(frozen=True, repr=False)
+class TangentExponents(Result):
     r"""Powers of depth: a quantity $\sim\ell^{-p}$, so a negative $p$ is growth, PDLT (9.53), PDLT (9.72).
 
     In the scale-invariant and $K^\star = 0$ classes $p_V - 2p_0 = p_A - 2p_\Theta = p_B - 2p_\Theta = p_D - p_\Theta - p_0 =
@@ -43,7 +44,7 @@ class TangentExponents:
     p_A: float
 
 
-class TangentAsymptotics(eqx.Module):
+class TangentAsymptotics(Result, eqx.Module):
     r"""Predictions for `layers`. `slopes` are the factors in front of $\ell/n$ of the dimensionless couplings, `None` where
     some of them grow faster than that."""
 

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._result import Result
 from ...activations import Activation, as_activation
 from ...activations.sampling import ORDERS, sampled, size
 from .kinks import limits
@@ -50,8 +51,8 @@ def _sides_of_zero(activation: Activation, order: int) -> Float[Array, "orders 2
     return jnp.stack([jnp.concatenate(one_sided(activation, p, jnp.zeros(1))) for p in range(order + 1)])
 
 
-@dataclass(frozen=True)
-class Growth:
+@dataclass(frozen=True, repr=False)
+class Growth(Result):
     r"""The first correction at zero: $g/A_2 = K + c\,K^{1+p}$ and $\langle\sigma'^2\rangle/A_2 = 1 + d\,K^p$."""
 
     power: float
@@ -60,8 +61,8 @@ class Growth:
     slope_first: float  # coefficient of a correction to the slope that comes at a lower power, else 0
 
 
-@dataclass(frozen=True)
-class KernelSeries:
+@dataclass(frozen=True, repr=False)
+class KernelSeries(Result):
     r"""$\langle\sigma^2\rangle_K = \sum_m$ `mean_square[m]` $K^{m/2}$ and $\langle\sigma'^2\rangle_K = \sum_m$
     `mean_square_slope[m]` $K^{m/2}$.
 

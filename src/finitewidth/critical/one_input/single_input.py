@@ -13,6 +13,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._result import Result
 from ..._validation import as_count, as_floats, as_number, is_concrete
 from ...activations import Activation, as_activation
 from ...networks import Layer
@@ -24,12 +25,14 @@ from .trust import check_layers
 _State = tuple[Array, Array, Array]
 
 
-class SingleInputFlow(eqx.Module):
+class SingleInputFlow(Result, eqx.Module):
     r"""Layer $\ell$ at index $\ell-1$, for hidden layers of equal width $n$:
     $E[z_iz_j] = \delta_{ij}(K + G^{\{1\}}/n)$ and $\mathrm{Cov}(z_i^2, z_j^2) = V/n$ for $i\neq j$.
 
     `chi_parallel` and `chi_perp` are the susceptibilities at `K`.
     """
+
+    axes = ("layer",)
 
     K: Float[Array, "L *K"]
     V: Float[Array, "L *K"]

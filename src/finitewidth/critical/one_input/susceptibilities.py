@@ -10,13 +10,14 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._result import Result
 from ..._validation import as_floats, as_number, is_concrete
 from ...activations import Activation, as_activation
 from .averages import averages_at
 from .trust import check_continuous, check_resolved
 
 
-class Susceptibilities(eqx.Module):
+class Susceptibilities(Result, eqx.Module):
     r"""Response of one layer at kernel `K`.
 
     - `chi_parallel` $=\chi_\parallel$: growth of a difference in norm, PDLT (5.50).
@@ -36,10 +37,6 @@ class Susceptibilities(eqx.Module):
     def ratio(self) -> Float[Array, "*K"] | float:
         r"""$\mathcal R = \chi_\perp/\chi_\parallel$, which is 1 at criticality whatever $C_W$ is, PDLT (5.73)."""
         return self.chi_perp / self.chi_parallel
-
-    def __repr__(self) -> str:
-        names = ("K", "chi_parallel", "chi_perp", "h", "j")
-        return "\n".join(f"{name:>12} = {np.asarray(getattr(self, name))}" for name in names)
 
 
 def susceptibilities_at(activation: Activation, K: Float[Array, "*K"], C_W: float | Array) -> Susceptibilities:

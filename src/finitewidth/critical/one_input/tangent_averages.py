@@ -11,23 +11,32 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._result import Result
+from ..._table import Table, table_of, values_of
 from ...activations import Activation, ScaleInvariant
 from ...activations.families import ExponentialSum
 from ...gaussian.line import line_rule
 from .averages import SUM_FROM, Numbers, SingleInput, single_input
 
 
-class TangentAverages(NamedTuple):
-    r"""`single` with, for the fluctuations of the tangent kernel, PDLT (9.13)-(9.16): `mixed`
-    $= \langle\sigma^2\sigma'^2\rangle_K$, `slopes` $= \langle\sigma'^4\rangle_K$, and the covariances `mixed_covariance`
-    $= \langle\sigma^2\sigma'^2\rangle - \langle\sigma^2\rangle\langle\sigma'^2\rangle$ and `slope_variance`
-    $= \langle\sigma'^4\rangle - \langle\sigma'^2\rangle^2$."""
-
+class _TangentAverages(NamedTuple):
     single: SingleInput
     mixed: Numbers
     slopes: Numbers
     mixed_covariance: Numbers
     slope_variance: Numbers
+
+
+class TangentAverages(Result, _TangentAverages):
+    r"""`single` with, for the fluctuations of the tangent kernel, PDLT (9.13)-(9.16): `mixed`
+    $= \langle\sigma^2\sigma'^2\rangle_K$, `slopes` $= \langle\sigma'^4\rangle_K$, and the covariances `mixed_covariance`
+    $= \langle\sigma^2\sigma'^2\rangle - \langle\sigma^2\rangle\langle\sigma'^2\rangle$ and `slope_variance`
+    $= \langle\sigma'^4\rangle - \langle\sigma'^2\rangle^2$."""
+
+    def table(self) -> Table:
+        """All averages side by side."""
+        values = values_of(self)
+        return table_of(values_of(values.pop("single")) | values, self.axes)
 
 
 def tangent_averages(activation: Activation, K: Float[Array, "*K"]) -> TangentAverages:

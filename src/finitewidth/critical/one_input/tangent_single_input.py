@@ -14,6 +14,7 @@ from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
 from ..._ratio import ratio_or_zero
+from ..._result import Result
 from ..._validation import as_count, as_number, is_concrete, per_layer
 from ...activations import Activation, as_activation
 from ...kernels.every_layer import every_layer
@@ -23,10 +24,7 @@ from .tangent_averages import Numbers, TangentAverages, tangent_averages
 from .trust import check_continuous, check_layers
 
 
-class Ratios(NamedTuple):
-    r"""The dimensionless couplings, without their common $1/n$: $V/K^2$, PDLT (9.25), $D/(K\Theta)$ and $F/(K\Theta)$,
-    PDLT (9.24), $A/\Theta^2$ and $B/\Theta^2$, PDLT (9.23). At criticality each grows in proportion to depth, PDLT (9.26)-(9.27)."""
-
+class _Ratios(NamedTuple):
     V: Numbers
     D: Numbers
     F: Numbers
@@ -34,8 +32,15 @@ class Ratios(NamedTuple):
     A: Numbers
 
 
-class TangentSingleInputFlow(eqx.Module):
+class Ratios(Result, _Ratios):
+    r"""The dimensionless couplings, without their common $1/n$: $V/K^2$, PDLT (9.25), $D/(K\Theta)$ and $F/(K\Theta)$,
+    PDLT (9.24), $A/\Theta^2$ and $B/\Theta^2$, PDLT (9.23). At criticality each grows in proportion to depth, PDLT (9.26)-(9.27)."""
+
+
+class TangentSingleInputFlow(Result, eqx.Module):
     r"""Layer $\ell$ at index $\ell-1$, for hidden layers of equal width; tensors of the book with all samples equal."""
+
+    axes = ("layer",)
 
     K: Float[Array, " L"]
     Theta: Float[Array, " L"]
@@ -63,9 +68,7 @@ class _State(NamedTuple):
     A: Array
 
 
-class TangentSource(NamedTuple):
-    r"""What one layer does at kernel $K$: its responses and what its neurons add, times their powers of $C_W$."""
-
+class _TangentSource(NamedTuple):
     g: Array
     chi_parallel: Array
     chi_perp: Array
@@ -80,6 +83,10 @@ class TangentSource(NamedTuple):
     r"""$C_W^2\langle\sigma^2\sigma'^2\rangle - C_Wg\chi_\perp$."""
     slope_variance: Array
     r"""$C_W^2\langle\sigma'^4\rangle - \chi_\perp^2$."""
+
+
+class TangentSource(Result, _TangentSource):
+    r"""What one layer does at kernel $K$: its responses and what its neurons add, times their powers of $C_W$."""
 
 
 def tangent_source(at: TangentAverages, C_W: float | Array) -> TangentSource:

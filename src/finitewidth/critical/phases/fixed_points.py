@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._arrays import Array
 from ..._entry import entry, warn
+from ..._result import Result
 from ..._validation import as_number
 from ...activations import Activation, as_activation
 from ...networks.layer import kernel_of
@@ -18,8 +19,8 @@ from .roots import Roots, find_roots
 _CRITICAL = 1e-12  # distance of chi from one within which only the next order decides
 
 
-@dataclass(frozen=True)
-class FixedPoint:
+@dataclass(frozen=True, repr=False)
+class FixedPoint(Result):
     r"""$K^\star = C_b + C_W g(K^\star)$ with the susceptibilities there. `K_star` is `None` when every kernel is
     one."""
 

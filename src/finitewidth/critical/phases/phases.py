@@ -6,6 +6,9 @@ from enum import StrEnum
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ..._result import Result
+from ..._table import Table
+
 
 class Phase(StrEnum):
     r"""The fate of inputs in a deep network.
@@ -26,8 +29,8 @@ class Phase(StrEnum):
     UNRESOLVED = "unresolved"
 
 
-@dataclass(frozen=True)
-class CriticalLine:
+@dataclass(frozen=True, repr=False)
+class CriticalLine(Result):
     """Hyperparameters at which one susceptibility is one at the fixed point `K`; `C_b` may come out negative."""
 
     K: Float[np.ndarray, " k"]
@@ -35,8 +38,8 @@ class CriticalLine:
     C_b: Float[np.ndarray, " k"]
 
 
-@dataclass(frozen=True)
-class PhaseDiagram:
+@dataclass(frozen=True, repr=False)
+class PhaseDiagram(Result):
     r"""Fixed points and depth scales on a grid; rows follow `C_b`, columns `C_W`.
 
     - `phase`: a `Phase` for each point. `K_star`: the fixed point that the kernel reaches from `K1`; `inf` where it
@@ -58,6 +61,16 @@ class PhaseDiagram:
     stable: Bool[np.ndarray, "B W R"]
     perp_line: CriticalLine
     parallel_line: CriticalLine
+
+    def table(self) -> Table:
+        """One row for each point of the grid."""
+        C_b, C_W = np.meshgrid(self.C_b, self.C_W, indexing="ij")
+        grids = {name: getattr(self, name) for name in ("phase", "K_star", "chi_parallel", "chi_perp")}
+        columns = {name: np.ravel(grid) for name, grid in {"C_b": C_b, "C_W": C_W, **grids}.items()}
+        shares = {str(phase): f"{np.mean(self.phase == phase):.0%}" for phase in Phase if (self.phase == phase).any()}
+        return Table(
+            {"activation": self.activation, "phases": shares}, columns | {"phase": columns["phase"].astype(str)}
+        )
 
     @property
     def depth_parallel(self) -> Float[np.ndarray, "B W"]:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from ..._arrays import Array
 from ..._entry import entry
+from ..._result import Result
 from ..._validation import as_number
 from ...activations import Activation, as_activation
 from ..one_input.tangent_averages import tangent_averages_at
@@ -14,8 +15,8 @@ from ..one_input.tangent_single_input import tangent_source
 from .fixed_points import fixed_points
 
 
-@dataclass(frozen=True)
-class TangentFixedPoint:
+@dataclass(frozen=True, repr=False)
+class TangentFixedPoint(Result):
     r"""Limits of great depth at a kernel $K^\star > 0$ that attracts, for hidden layers of equal width and uniform rates."""
 
     K_star: float

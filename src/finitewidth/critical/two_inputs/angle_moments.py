@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
+from ..._result import Result
 from ..._validation import as_floats
 from ...activations import ScaleInvariant
 
@@ -51,7 +52,7 @@ def quadrant_cube(psi: Float[Array, "*psi"] | float) -> Float[Array, "*psi"]:
     return ((2 + cosine**2) * jnp.sin(psi) + 3 * (math.pi - psi) * cosine) / (2 * math.pi)
 
 
-class AngleMoments(eqx.Module):
+class AngleMoments(Result, eqx.Module):
     r"""$\langle\sigma_+\sigma_-\rangle$, $\langle\sigma'_+\sigma'_-\rangle$, $\langle\sigma_+^2\sigma_-^2\rangle$ and
     $\langle\sigma_+^3\sigma_-\rangle$."""
 

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._result import Result
 from ..._validation import as_count, as_floats, as_number, is_concrete
 from ...activations import Activation, ScaleInvariant, as_activation
 from .angle_moments import corner_strength
@@ -22,9 +23,11 @@ _SMALL_ANGLE = 0.5  # below it the series loses nothing, above it the closed for
 _SERIES_TERMS = 12
 
 
-class AngleFlow(eqx.Module):
+class AngleFlow(Result, eqx.Module):
     r"""Layer $\ell$ at index $\ell-1$. At criticality `K_0` and `K_2` are the components of the kernel in the
     $\gamma$-basis, $K_d\frac{1\pm\cos\psi}2$, PDLT (5.167)-(5.168)."""
+
+    axes = ("layer",)
 
     psi: Float[Array, "L *psi"]
     K_0: Float[Array, "L *psi"]

@@ -10,13 +10,14 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import ShapeError
+from ..._result import Result
 from ..._validation import as_floats, as_number
 from ...networks.layer import kernel_of
 
 _GAMMA = np.array([[[1.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]], [[1.0, -1.0], [-1.0, 1.0]]])  # PDLT (5.16)
 
 
-class GammaComponents(eqx.Module):
+class GammaComponents(Result, eqx.Module):
     r"""$K = K_{[0]}\gamma^{[0]} + K_{[1]}\gamma^{[1]} + K_{[2]}\gamma^{[2]}$, PDLT (5.15).
 
     `K_0`: the kernel of the mean input. `K_1`: half the difference of the two norms, $\frac12(K_{++}-K_{--})$. `K_2`: a

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._result import Result
 from ..._validation import as_count, as_number
 from ...activations import Activation, as_activation
 from ...networks import Layer
@@ -24,11 +25,13 @@ from ..one_input.kinks import has_corner
 from ..one_input.trust import check_continuous, check_layers
 
 
-class PerturbedPair(eqx.Module):
+class PerturbedPair(Result, eqx.Module):
     r"""Layer $\ell$ at index $\ell-1$: `K_00` is the kernel of the midpoint input $x_0$, and to second order in
     $\delta x$: $K_{[0]} =$ `K_00` + `deltadelta_K_0`, $K_{[1]} =$ `delta_K_1`, $K_{[2]} =$ `deltadelta_K_2`. One layer alone,
     as in the recursion, has no axis of layers.
     """
+
+    axes = ("layer",)
 
     K_00: Float[Array, "*L"]
     delta_K_1: Float[Array, "*L"]

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._result import Result
 from ..._validation import as_count, as_number, per_layer
 from ...activations import Activation
 from ...kernels.every_layer import every_layer
@@ -19,8 +20,10 @@ from .angle_moments import corner_strength
 from .finite_angle import as_angle, as_scale_invariant, next_angle
 
 
-class TangentAngleFlow(eqx.Module):
+class TangentAngleFlow(Result, eqx.Module):
     r"""Layer $\ell$ at index $\ell-1$: the angle of the inputs, $\Theta_{11} = \Theta_{22}$ and $\Theta_{12}$."""
+
+    axes = ("layer",)
 
     psi: Float[Array, " L"]
     diagonal: Float[Array, " L"]

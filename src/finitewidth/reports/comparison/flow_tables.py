@@ -15,7 +15,7 @@ def deviation_tables(summary: Sequence[Summary], farthest: Sequence[Row]) -> tup
     """Largest and typical deviation by layer and quantity, then the entries that are farthest off."""
     names = list(dict.fromkeys(line.quantity for line in summary))
     groups = [names[start : start + _SIDE_BY_SIDE] for start in range(0, len(names), _SIDE_BY_SIDE)]
-    return *(_by_layer(summary, group) for group in groups), _farthest(farthest)
+    return *(_by_layer(summary, group) for group in groups), farthest_table(farthest)
 
 
 def deviation(value: float, trustworthy: bool = True) -> Words:
@@ -58,7 +58,8 @@ def _told(line: Summary, value: float) -> str:
     return "?" if line.cannot_tell == line.entries else f"{value:.2f}"
 
 
-def _farthest(rows: Sequence[Row]) -> Table:
+def farthest_table(rows: Sequence[Row]) -> Table:
+    """The entries that are farthest off."""
     return Table(
         (
             Column("entry", tuple(row.component for row in rows), left=True),

@@ -9,11 +9,13 @@ from jaxtyping import Bool, Float, Int
 
 from ..._arrays import Array
 from ..._errors import ArgumentError, ShapeError
+from ..._result import Result
+from ..._table import Table, values_of
 from ...results import Flow, Measurement
 from ..plain import plain
-from ..section import Tone, Words
+from ..section import Part, Tone, Words
 from .components import components
-from .flow_tables import cannot_tell, deviation_tables
+from .flow_tables import cannot_tell, deviation_tables, farthest_table
 from .rows import Row, Summary
 from .same import check_same_description
 from .verdict import Verdict, expected_largest, in_standard_errors, sentence_on, verdict_on
@@ -28,8 +30,8 @@ _WORST = 5  # entries that a table shows
 _SAME_INPUTS = 1e-9  # relative difference of first-layer kernels, which a kernel that was given may have
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result):
     """Every independent entry of G, G1, V and, if both sides know them, H, H1, A, B, D, F in every layer measured;
     columns are arrays of equal length.
 
@@ -125,28 +127,40 @@ class Comparison:
         about |= {"verdict": self.verdict}
         return plain({**about, "rows": rows, "summary": [line._asdict() for line in self.summary()]})
 
-    def plot(self, axes: "tuple[Axes, Axes] | None" = None) -> "tuple[Axes, Axes]":
-        """Measured against theory, and deviations by layer; on a new figure unless `axes` are given."""
-        from ...figures import comparison
+    def table(self) -> Table:
+        """One row for each entry."""
+        columns = {name: value for name, value in values_of(self).items() if isinstance(value, np.ndarray)}
+        facts = {"verdict": str(self.verdict), "network": self.network, "networks": self.networks}
+        return Table(facts | {"seed": self.seed, "method": self.method}, columns)
 
-        return comparison(self, axes)
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Deviations by layer, in standard errors; on a new figure unless axes are given."""
+        from ...figures import deviations_by_layer
+
+        return deviations_by_layer(self, ax)
+
+    def _parts(self, tables: tuple[Part, ...]) -> tuple[Part, ...]:
+        head = f"Theory against {self.networks} networks (method {self.method}, seed {self.seed})"
+        silent = int((~self.trustworthy).sum())
+        caution = (Words(cannot_tell(silent, len(self), self.method)),) if silent else ()
+        said = Words(self.sentence, TONES[self.verdict])
+        return (Words(head, Tone.STRONG), Words(self.network, Tone.SOFT), said, *caution, *tables)
 
     def __rich__(self) -> "RenderableType":
         from ..terminal import stacked
 
-        head = f"Theory against {self.networks} networks (method {self.method}, seed {self.seed})"
-        tables = deviation_tables(self.summary(), self.farthest(_WORST))
-        silent = int((~self.trustworthy).sum())
-        caution = (Words(cannot_tell(silent, len(self), self.method)),) if silent else ()
-        said = Words(self.sentence, TONES[self.verdict])
-        return stacked((Words(head, Tone.STRONG), Words(self.network, Tone.SOFT), said, *caution, *tables))
+        return stacked(self._parts(deviation_tables(self.summary(), self.farthest(_WORST))))
 
     def __str__(self) -> str:
         from ..terminal import as_text
 
         return as_text(self.__rich__())
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        """The verdict and the farthest entries; `print` shows every layer."""
+        from ..terminal import as_text, stacked
+
+        return as_text(stacked(self._parts((farthest_table(self.farthest(_WORST)),))))
 
 
 def compare_flows(theory: Flow[Array], measured: Flow[Measurement]) -> Comparison:

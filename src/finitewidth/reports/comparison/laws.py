@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._errors import ArgumentError, DomainError, ShapeError
+from ..._result import Result
+from ..._table import Table, columns_of_records
 from ...results import CovarianceLaw
 from ..plain import plain
 from .law import LEVELS, LawRow, about, entries, named, quantiles
@@ -21,8 +23,8 @@ _SAME_DEPTH = 0.02  # relative difference of depth over width below which two la
 _ROUNDING = 1e-9  # spreads and differences below this share of an entry's natural size are rounding
 
 
-@dataclass(frozen=True, eq=False)
-class LawComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class LawComparison(Result):
     """Entry by entry, at the last depth; paths that were stopped count where they were stopped."""
 
     first: CovarianceLaw
@@ -39,14 +41,21 @@ class LawComparison:
         laws = {name: about(law) for name, law in (("first", self.first), ("second", self.second))}
         return plain({**laws, "levels": LEVELS, "rows": [row._asdict() for row in self.rows]})
 
-    def plot(
-        self, axes: "tuple[Axes, Axes] | None" = None, entry: tuple[int, int] | None = None
-    ) -> "tuple[Axes, Axes]":
-        """Densities of one entry of the covariance (left) and of the correlation (right): by default of the first two
-        tokens. A single token has a variance alone."""
-        from ...figures import law_densities
+    def table(self) -> Table:
+        """One row for each entry."""
+        columns = columns_of_records(self.rows)
+        for side in ("first", "second"):
+            quantiles = np.array([getattr(row, side) for row in self.rows])
+            columns |= {f"{side} {level:g}": values for level, values in zip(LEVELS, quantiles.T, strict=True)}
+            del columns[side]
+        return Table({"first": _told(self.first), "second": _told(self.second)}, columns)
 
-        return law_densities(self.first, self.second, axes, entry)
+    def plot(self, ax: "Axes | None" = None, entry: tuple[int, int] | None = None) -> "Axes":
+        """Densities of one entry of the covariance, by default that of the first two tokens; `figures.law_densities` draws that of
+        the correlation beside it."""
+        from ...figures import covariance_density
+
+        return covariance_density(self.first, self.second, ax, entry)
 
     def __rich__(self) -> "RenderableType":
         from ..terminal import stacked
@@ -58,7 +67,10 @@ class LawComparison:
 
         return as_text(self.__rich__())
 
-    __repr__ = __str__
+
+def _told(law: CovarianceLaw) -> str:
+    who = "limit" if law.width is None else f"networks of width {law.width}"
+    return f"{who}, {law.paths} paths (method {law.method}, seed {law.seed})"
 
 
 def compare_laws(first: CovarianceLaw, second: CovarianceLaw) -> LawComparison:

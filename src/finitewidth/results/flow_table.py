@@ -1,0 +1,50 @@
+"""A flow as a table: one row for each layer and pair of inputs."""
+
+from typing import Any
+
+import numpy as np
+
+from .._table import Table
+from .measurement import Measurement
+
+# Where the entry that belongs to the pair (a, b) stands among the axes of a tensor: that of V is the variance of the pair's metric.
+_PAIR, _PAIRS, _CROSSED = "ab", "abab", "aabb"
+_ENTRIES = {
+    "K": _PAIR,
+    "G1": _PAIR,
+    "G": _PAIR,
+    "V": _PAIRS,
+    "G2": _PAIR,
+    "V1": _PAIRS,
+    "Theta": _PAIR,
+    "H1": _PAIR,
+    "H": _PAIR,
+    "A": _PAIRS,
+    "B": _CROSSED,
+    "D": _PAIRS,
+    "F": _CROSSED,
+}
+
+
+def table_of_flow(
+    K: np.ndarray, groups: dict[str, Any], tangent_layers: tuple[int, ...], facts: dict[str, Any]
+) -> Table:
+    """`groups` are the fields by name, arrays or measurements; those of tangent kernels may be known in some layers only."""
+    depth, samples = K.shape[:2]
+    a, b = np.triu_indices(samples)
+    every, measured = np.arange(depth), np.asarray(tangent_layers, dtype=int) - 1
+    columns = {
+        "layer": np.repeat(every + 1, len(a)),
+        "input_a": np.tile(a, depth),
+        "input_b": np.tile(b, depth),
+    }
+    for name, value in {"K": K, **groups}.items():
+        if name not in _ENTRIES:
+            continue
+        index = tuple(a if axis == "a" else b for axis in _ENTRIES[name])
+        parts = value.as_columns(name) if isinstance(value, Measurement) else {name: value}
+        for part, array in parts.items():
+            column = np.full((depth, len(a)), np.nan)
+            column[every if len(array) == depth else measured] = np.asarray(array)[(slice(None), *index)]
+            columns[part] = column.ravel()
+    return Table(facts, columns)
