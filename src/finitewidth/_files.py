@@ -125,7 +125,7 @@ def _encode(thing: Any, arrays: list[np.ndarray], where: str) -> Any:
     if isinstance(thing, functools.partial):
         parts = (thing.func, thing.args, dict(thing.keywords))
         return {"partial": [each(part, name) for part, name in zip(parts, ("func", "args", "keywords"), strict=True)]}
-    if type(thing) in (tuple, list):
+    if isinstance(thing, tuple | list) and type(thing) in (tuple, list):
         return {type(thing).__name__: [each(value, str(i)) for i, value in enumerate(thing)]}
     if isinstance(thing, dict):
         return {"dict": [[each(key, str(key)), each(value, str(key))] for key, value in thing.items()]}
@@ -135,9 +135,11 @@ def _encode(thing: Any, arrays: list[np.ndarray], where: str) -> Any:
 
 
 def _encode_array(thing: Any, arrays: list[np.ndarray], where: str) -> dict[str, Any]:
-    kind = "jax" if isinstance(thing, jax.Array) else "scalar" if isinstance(thing, np.generic) else "numpy"
-    if kind == "jax" and jax.dtypes.issubdtype(thing.dtype, jax.dtypes.prng_key):
-        kind, thing = f"key {jax.random.key_impl(thing)}", jax.random.key_data(thing)
+    kind = "scalar" if isinstance(thing, np.generic) else "numpy"
+    if isinstance(thing, jax.Array):
+        is_key = jax.numpy.issubdtype(thing.dtype, jax.dtypes.prng_key)
+        kind = f"key {jax.random.key_impl(thing)}" if is_key else "jax"
+        thing = jax.random.key_data(thing) if is_key else thing
     array = np.asarray(thing)
     if array.dtype == object:
         values = [_encode(value, arrays, where) for value in array.ravel().tolist()]

@@ -8,12 +8,13 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._errors import ArgumentError, DomainError
+from .._result import Result
 from ..networks import MLP
 from .flow import Ensemble
 from .measurement import Leaf, Measurement, on_leaf
 
 
-class OutputMoments(eqx.Module, Generic[Leaf]):
+class OutputMoments(Result, eqx.Module, Generic[Leaf]):
     r"""Mean and covariance over networks of the outputs $z_{i;\beta}$ on test inputs; times, if any, along the first axis.
 
     The covariance is $\mathrm{Cov}[z_{i;\beta_1}, z_{j;\beta_2}] = \delta_{ij}S_{\beta_1\beta_2} + W_{\beta_1\beta_2ij}$: what every output
@@ -73,7 +74,7 @@ class Trajectory(OutputMoments[Leaf], Generic[Leaf]):
     r"""$E[\mathcal L_{\mathcal A}]$ over networks, a sum over training samples; shape (times,)."""
 
 
-class LearningProblem(eqx.Module):
+class LearningProblem(Result, eqx.Module):
     """What was learnt, and where it was asked. There are no inputs where kernels were given instead."""
 
     y_train: Float[Array, "N_train n_L"]
@@ -81,7 +82,7 @@ class LearningProblem(eqx.Module):
     x_test: Float[Array, "N_test n_0"] | None = None
 
 
-class Training(eqx.Module):
+class Training(Result, eqx.Module):
     """How it was learnt."""
 
     algorithm: str = eqx.field(static=True)
