@@ -60,13 +60,15 @@ def run_quietly(code, page):
 
 
 @pytest.mark.parametrize("page", [page for page in WITH_EXAMPLES if page.stem not in COMPILED_FOR_LONG], ids=name)
-def test_the_examples_of_a_page_run(page):
+def test_the_examples_of_a_page_run(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # some examples write files
     run_quietly(small(examples(page)), page)
 
 
 @pytest.mark.measured
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
-def test_the_examples_of_a_page_run_as_they_stand(page):
+def test_the_examples_of_a_page_run_as_they_stand(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
     exec(compile(examples(page), name(page), "exec"), {})
 

@@ -130,7 +130,7 @@ def test_sides_are_told_apart(theory):
 
 def test_plot(theory):
     """Lines of theory, bands of networks, points with error bars."""
-    loss, outputs = fw.compare(theory, networks(theory)).plot()
+    loss, outputs = fw.figures.training(theory, networks(theory))
     assert loss.get_yscale() == "log"
     np.testing.assert_allclose(loss.get_lines()[0].get_ydata(), theory.loss)
     np.testing.assert_allclose(outputs.get_lines()[1].get_ydata(), theory.trajectory.mean[:, 1, 0])

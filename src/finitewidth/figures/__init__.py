@@ -1,7 +1,11 @@
 """Every picture, one function each: they take results and matplotlib axes, and return the axes."""
 
 from .activation_gallery import activation_gallery as activation_gallery
-from .comparison import comparison as comparison, deviations_by_layer as deviations_by_layer
+from .comparison import (
+    comparison as comparison,
+    deviations_by_layer as deviations_by_layer,
+    deviations_by_time as deviations_by_time,
+)
 from .flow_by_depth import flow_by_depth as flow_by_depth, kernel_by_depth as kernel_by_depth
 from .law_densities import covariance_density as covariance_density, law_densities as law_densities
 from .lines import lines as lines

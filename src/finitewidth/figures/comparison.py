@@ -63,6 +63,16 @@ class Columns(Protocol):
         ...
 
 
+@runtime_checkable
+class Moments(Protocol):
+    """What is drawn of a comparison of predictions: rows with a `quantity`, a `time` and a `deviation`."""
+
+    @property
+    def rows(self) -> tuple[Any, ...]:
+        """One for each entry."""
+        ...
+
+
 def comparison(table: Columns, axes: "tuple[Axes, Axes] | None" = None) -> "tuple[Axes, Axes]":
     """Left: measured values against theory, with standard errors. Right: deviations by layer, with a band of ±4.
 
@@ -108,11 +118,37 @@ def deviations_by_layer(table: Columns, axes: "Axes | None" = None) -> "Axes":
         x = table.layer[of] + _offset(table.layer[of])
         finite = np.isfinite(table.deviation[of])
         axes.plot(x[finite], table.deviation[of][finite], linestyle="none", color=color, label=name, **style)
-    axes.axhspan(-_FAR, _FAR, color=GREY, alpha=0.15, linewidth=0)
-    axes.axhline(0, color=GREY, linewidth=0.8)
+    _band(axes)
     axes.set(xlabel=r"layer $\ell$", ylabel="(measured − theory) / standard error", title="Deviations")
     axes.legend(loc="upper right")
     return axes
+
+
+def deviations_by_time(table: Moments, axes: "Axes | None" = None) -> "Axes":
+    """Deviations of trained networks from theory by time, in standard errors, with a band of ±4. The end of training, at an infinite
+    time, stands on the right.
+
+    **Arguments:**
+
+    - `table`: what `compare` returns of predictions.
+    """
+    axes = one_axes(axes)
+    time = np.array([row.time for row in table.rows])
+    end = 1.1 * np.max(time, initial=1.0, where=np.isfinite(time))
+    at = np.where(np.isfinite(time), time, end)
+    for quantity in dict.fromkeys(row.quantity for row in table.rows):
+        of = [i for i, row in enumerate(table.rows) if row.quantity == quantity and np.isfinite(row.deviation)]
+        deviation = [table.rows[i].deviation for i in of]
+        axes.plot(at[of], deviation, linestyle="none", marker=".", label=quantity)
+    _band(axes)
+    axes.set(xlabel=r"time, rate $\times$ steps", ylabel="(measured − theory) / standard error", title="Deviations")
+    axes.legend(loc="upper right")
+    return axes
+
+
+def _band(axes: "Axes") -> None:
+    axes.axhspan(-_FAR, _FAR, color=GREY, alpha=0.15, linewidth=0)
+    axes.axhline(0, color=GREY, linewidth=0.8)
 
 
 def _offset(layer: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from ..._arrays import Array
 from ..._errors import ArgumentError, DomainError
 from ..._fingerprint import fingerprint
+from ..._result import Result
 from ...results import Measurement, Prediction, Trajectory
 from ..numbers import digits
 from ..plain import plain
@@ -41,8 +42,8 @@ class PredictionRow(NamedTuple):
     trustworthy: bool
 
 
-@dataclass(frozen=True, eq=False)
-class PredictionComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictionComparison(Result):
     """Loss, mean and every independent entry of the covariance at the moments that both sides know; columns of equal length.
 
     Theory leaves out higher orders in 1/n, so with enough networks deviations must show: they shrink when widths grow.
@@ -87,11 +88,11 @@ class PredictionComparison:
         about = {"theory": repr(self.theory), "measured": repr(self.measured), "verdict": self.verdict}
         return plain({**about, "rows": [row._asdict() for row in self.rows]})
 
-    def plot(self, axes: "tuple[Axes, Axes] | None" = None) -> "tuple[Axes, Axes]":
-        """Loss of training and outputs on test inputs along the way, theory over networks."""
-        from ...figures import training
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Deviations by time, in standard errors; `figures.training` draws loss and outputs of both sides."""
+        from ...figures import deviations_by_time
 
-        return training(self.theory, self.measured, axes)
+        return deviations_by_time(self, ax)
 
     def __rich__(self) -> "RenderableType":
         from ..terminal import stacked
