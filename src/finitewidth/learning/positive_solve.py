@@ -4,11 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import blas, lapack
+from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from .._entry import warn
 from .._errors import DomainError
 from .._progress import ProgressBar
+
+_NAMES = "potrf", "potri", "potrs", "pocon", "lange", "trtrs"
+_potrf, _potri, _potrs, _pocon, _lange, _trtrs = get_lapack_funcs(_NAMES, dtype=np.float64)
+(_trsm,) = get_blas_funcs(("trsm",), dtype=np.float64)
 
 _BLOCK = 512  # columns that are factorised at a time
 _ROUNDING = float(np.finfo(float).eps)
@@ -29,11 +33,11 @@ class PositiveSolve:
 
     def solve(self, b: Float[np.ndarray, "N *columns"]) -> Float[np.ndarray, "N *columns"]:
         """$M^{-1}b$."""
-        return lapack.dpotrs(self.factor, b, lower=1)[0].reshape(b.shape)
+        return _potrs(self.factor, b, lower=1)[0].reshape(b.shape)
 
     def whiten(self, b: Float[np.ndarray, "N *columns"]) -> Float[np.ndarray, "N *columns"]:
         """$L^{-1}b$, whose square is $b^TM^{-1}b$."""
-        return lapack.dtrtrs(self.factor, b, lower=1)[0].reshape(b.shape)
+        return _trtrs(self.factor, b, lower=1)[0].reshape(b.shape)
 
     @property
     def log_determinant(self) -> float:
@@ -42,7 +46,7 @@ class PositiveSolve:
 
     def inverse(self) -> Float[np.ndarray, "N N"]:
         """$M^{-1}$ itself, for the few formulas that need its entries."""
-        lower = np.tril(lapack.dpotri(self.factor, lower=1)[0])
+        lower = np.tril(_potri(self.factor, lower=1)[0])
         return lower + np.tril(lower, -1).T
 
 
@@ -66,14 +70,14 @@ def positive_solve(
     - `progress`: a progress bar that counts columns; by default none, with `None` for long runs in a terminal.
     """
     work = matrix if overwrite and matrix.flags.f_contiguous else np.array(matrix, order="F")
-    diagonal, norm = np.diagonal(work).copy(), float(lapack.dlange("1", work))
+    diagonal, norm = np.diagonal(work).copy(), float(_lange("1", work))
     largest = float(diagonal.max())
     if not diagonal.min() >= 0 or largest == 0:
         raise DomainError(argument, f"a matrix with {diagonal.min():.3g} on its diagonal", "a positive matrix")
     jitter = 0.0
     while True:
         if _factorised(work, progress):
-            condition = 1 / max(float(lapack.dpocon(work, norm + jitter, uplo="L")[0]), np.finfo(float).tiny)
+            condition = 1 / max(float(_pocon(work, norm + jitter, uplo="L")[0]), np.finfo(float).tiny)
             if condition * _ROUNDING * len(work) < 1:
                 break
         jitter = 10 * jitter if jitter else _ROUNDING * len(work) * largest
@@ -94,13 +98,13 @@ def _factorised(work: Float[np.ndarray, "N N"], progress: bool | None) -> bool:
         for start in range(0, size, _BLOCK):
             end = min(start + _BLOCK, size)
             here, before = slice(start, end), work[start:end, :start]
-            corner, failed = lapack.dpotrf(work[here, here] - before @ before.T, lower=1)
+            corner, failed = _potrf(work[here, here] - before @ before.T, lower=1)
             if failed:
                 return False
             work[here, here] = np.triu(work[here, here], 1) + corner
             if end < size:
                 below = work[end:, here] - work[end:, :start] @ before.T
-                work[end:, here] = blas.dtrsm(1.0, corner, below, side=1, lower=1, trans_a=1)
+                work[end:, here] = _trsm(1.0, corner, below, side=1, lower=1, trans_a=1)
             bar.advance_to(end)
     return True
 
