@@ -53,7 +53,12 @@ from .critical import (
 from .ensembles import ntk_samples as ntk_samples, simulate as simulate
 from .expansion import flow as flow
 from .kernels import frozen_ntk as frozen_ntk, kernel as kernel
-from .learning import gradient_step as gradient_step, predict as predict
+from .learning import (
+    bayes as bayes,
+    compare_models as compare_models,
+    gradient_step as gradient_step,
+    predict as predict,
+)
 from .networks import MLP as MLP, shaped as shaped
 from .networks.shaped import (
     ShapedAttention as ShapedAttention,

@@ -4,6 +4,7 @@ from .covariance_law import CovarianceLaw as CovarianceLaw, PathStatus as PathSt
 from .flow import Ensemble as Ensemble, Flow as Flow, as_flow as as_flow
 from .groups import Metric as Metric, NextOrder as NextOrder, Tangent as Tangent
 from .measurement import Measurement as Measurement
+from .posterior import Posterior as Posterior, Representation as Representation
 from .prediction import (
     LearningProblem as LearningProblem,
     OutputMoments as OutputMoments,

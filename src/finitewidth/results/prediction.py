@@ -19,7 +19,7 @@ class OutputMoments(Result, eqx.Module, Generic[Leaf]):
 
     The covariance is $\mathrm{Cov}[z_{i;\beta_1}, z_{j;\beta_2}] = \delta_{ij}S_{\beta_1\beta_2} + W_{\beta_1\beta_2ij}$: what every output
     has alone, `sample_covariance`, and what binds outputs together, `wiring`, which is zero at infinite width. Where no such
-    split is known, as in a measurement, it is kept as a whole.
+    split is known, as in a measurement of trained networks, it is kept as a whole; a measured posterior has both, each with its errors.
     """
 
     mean: Leaf
@@ -29,11 +29,11 @@ class OutputMoments(Result, eqx.Module, Generic[Leaf]):
     wiring: Leaf | None = None
     r"""$W$ at [beta_1, beta_2, i, j]; shape (*times, N_test, N_test, n_L, n_L); `None` if there is none."""
     whole_covariance: Leaf | None = None
-    r"""The covariance at [beta_1, beta_2, i, j] where it is not split; shape (*times, N_test, N_test, n_L, n_L)."""
+    r"""The covariance at [beta_1, beta_2, i, j] where it was measured as a whole; shape (*times, N_test, N_test, n_L, n_L)."""
 
     def __check_init__(self) -> None:
-        if (self.sample_covariance is None) == (self.whole_covariance is None):
-            raise ArgumentError("covariance", "both or neither of its two forms", "split, or whole")
+        if self.sample_covariance is None and self.whole_covariance is None:
+            raise ArgumentError("covariance", "neither of its two forms", "split, or whole, or both in a measurement")
 
     @property
     def covariance(self) -> Leaf:
