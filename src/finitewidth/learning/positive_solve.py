@@ -16,6 +16,7 @@ _potrf, _potri, _potrs, _pocon, _lange, _trtrs = get_lapack_funcs(_NAMES, dtype=
 
 _BLOCK = 512  # columns that are factorised at a time
 _ROUNDING = float(np.finfo(float).eps)
+_KNOWN_TO = 1e-13  # how well the entries of a kernel are known, relative to the largest: quadratures give no more
 _LARGEST_JITTER = 1e-4  # of the largest entry: a matrix that needs more is not positive
 _ALIKE = 1e-6  # one minus the correlation below which two samples are named as the reason
 
@@ -27,7 +28,7 @@ class PositiveSolve:
     factor: Float[np.ndarray, "N N"]
     """$L$ with $LL^T = M$ in the lower triangle; above it stands $M$ still."""
     jitter: float
-    """What was added to the diagonal: zero unless the matrix is singular to rounding."""
+    """What was added to the diagonal: zero unless the matrix is singular within what is known of its entries."""
     condition: float
     """An estimate of the condition number: how much larger relative errors of the matrix may become in a solution."""
 
@@ -60,8 +61,9 @@ def positive_solve(
 ) -> PositiveSolve:
     """The factor of a symmetric positive matrix of up to many thousand rows.
 
-    A matrix that is singular to rounding gets the smallest jitter, from rounding on by factors of ten, with which its factor
-    exists and its condition number is a number; a warning names the `argument`, the reason and the `remedy`.
+    Entries of a kernel are known to about 1e-13. A matrix that is singular within that gets the smallest jitter, from there on by
+    factors of ten, with which its factor exists and solutions have a digit; a warning names the `argument`, the reason and the
+    `remedy`.
 
     **Arguments:**
 
@@ -71,16 +73,16 @@ def positive_solve(
     """
     work = matrix if overwrite and matrix.flags.f_contiguous else np.array(matrix, order="F")
     diagonal, norm = np.diagonal(work).copy(), float(_lange("1", work))
-    largest = float(diagonal.max())
+    largest, known_to = float(diagonal.max()), max(_KNOWN_TO, _ROUNDING * len(work))
     if not diagonal.min() >= 0 or largest == 0:
         raise DomainError(argument, f"a matrix with {diagonal.min():.3g} on its diagonal", "a positive matrix")
     jitter = 0.0
     while True:
         if _factorised(work, progress):
-            condition = 1 / max(float(_pocon(work, norm + jitter, uplo="L")[0]), np.finfo(float).tiny)
-            if condition * _ROUNDING * len(work) < 1:
+            condition = _condition(work, norm + jitter, largest)
+            if condition * known_to < 1:
                 break
-        jitter = 10 * jitter if jitter else _ROUNDING * len(work) * largest
+        jitter = 10 * jitter if jitter else known_to * largest
         if jitter > _LARGEST_JITTER * largest:
             got = f"a matrix that is not positive, even with {jitter / 10:.1e} added to its diagonal"
             raise DomainError(argument, got, "a positive semi-definite matrix")
@@ -107,6 +109,13 @@ def _factorised(work: Float[np.ndarray, "N N"], progress: bool | None) -> bool:
                 work[end:, here] = _trsm(1.0, corner, below, side=1, lower=1, trans_a=1)
             bar.advance_to(end)
     return True
+
+
+def _condition(work: Float[np.ndarray, "N N"], norm: float, largest: float) -> float:
+    """LAPACK's estimate, from below, which may overlook two equal samples among many; these leave a small pivot."""
+    estimate = float(_pocon(work, norm, uplo="L")[0])
+    smallest = float(np.diagonal(work).min()) ** 2
+    return max(1 / max(estimate, np.finfo(float).tiny), largest / smallest)
 
 
 def _restore(work: Float[np.ndarray, "N N"], diagonal: Float[np.ndarray, " N"]) -> None:

@@ -66,7 +66,9 @@ class Posterior(OutputMoments[Leaf], Generic[Leaf]):
         return mean + np.einsum("bk,skj->sbj", root, rng.normal(size=(count, *mean.shape)))
 
     def __repr__(self) -> str:
-        mean, evidence = (each.mean if isinstance(each, Measurement) else each for each in (self.mean, self.log_evidence))
+        mean, evidence = (
+            each.mean if isinstance(each, Measurement) else each for each in (self.mean, self.log_evidence)
+        )
         samples, outputs = mean.shape  # type: ignore[union-attr]
         by = f"order {self.order}" if self.order is not None else f"{self.effective_networks:.0f} effective networks"
         who = "a given kernel" if self.net is None else repr(self.net)

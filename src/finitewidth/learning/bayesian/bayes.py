@@ -19,6 +19,7 @@ from .gaussian_posterior import GaussianPosterior, gaussian_posterior
 from .pulled_back import pulled_back
 
 _MOST_KEPT = 2**28  # bytes of kernels of hidden layers that are kept at order 0, where they learn nothing
+_ROUNDING = 1e-9
 _UNTRUSTED = 1.0  # size of the correction at which it is no correction any more
 
 
@@ -143,12 +144,12 @@ def _to_first_order(
         order=1,
         correction=size,
     )
-    return _said(posterior, A)
+    return _said(posterior, np.diagonal(kernels[-1])[A:], A)
 
 
-def _said(posterior: Posterior[Array], train: int) -> Posterior[Array]:
-    """The posterior, having said where its correction cannot be trusted."""
-    negative = int((posterior.variance < 0).sum())
+def _said(posterior: Posterior[Array], prior: Float[np.ndarray, " B"], train: int) -> Posterior[Array]:
+    """The posterior, having said where its correction cannot be trusted; `prior` variances are what rounding is relative to."""
+    negative = int((posterior.variance < -_ROUNDING * prior[:, None]).sum())
     size = posterior.correction
     if size > _UNTRUSTED or negative:
         outputs = posterior.mean.shape[1]

@@ -20,7 +20,8 @@ def pulled_back(
     net: MLP, kernels: Float[np.ndarray, "L A A"], S: Float[np.ndarray, "A A"]
 ) -> Float[np.ndarray, "L A A"]:
     r"""$S_{(m)}^{ef} = \sum_{ab}S_{(m+1)}^{ab}J^{(m)}_{ab}{}^{ef}$ with $J^{(m)} = \partial K^{(m+1)}/\partial K^{(m)}$, from
-    $S_{(L)} = S$: what a small change of the kernel of layer $m$ does to $\sum_{ab}S^{ab}K^{(L)}_{ab}$. Layer $m$ stands at index $m - 1$."""
+    $S_{(L)} = S$: what a small change of the kernel of layer $m$ does to $\sum_{ab}S^{ab}K^{(L)}_{ab}$.
+    Layer $m$ stands at index $m - 1$."""
     pairs = pair_index(len(S))
     rule = pair_rule(net.activation, float(np.diagonal(kernels, axis1=1, axis2=2).max()), derivatives=2)
     twice = np.where(pairs.a == pairs.b, 1.0, 2.0)  # an unordered pair stands for two entries
