@@ -15,7 +15,7 @@ def positive(size, smallest=0.5, seed=0):
     return np.asfortranarray((matrix + matrix.T) / 2)
 
 
-@pytest.mark.parametrize("size", [1, 3, 1100])  # one entry, one block, three blocks of which the last is short
+@pytest.mark.parametrize("size", [1, 3, 600])  # one entry, one block, two blocks of which the last is short
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_against_numpy(size, overwrite):
     matrix, b = positive(size), np.random.default_rng(1).normal(size=(size, 2))
@@ -36,7 +36,7 @@ def test_against_numpy(size, overwrite):
     )  # LAPACK's estimate is from below
 
 
-@pytest.mark.parametrize("size", [4, 700])
+@pytest.mark.parametrize("size", [4, 600])
 def test_duplicates_get_the_smallest_jitter(size):
     """The factor is that of the matrix with jitter, and a tenth of it would not do."""
     matrix = positive(size)

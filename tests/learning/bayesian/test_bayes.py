@@ -38,7 +38,9 @@ def test_infinite_width_to_printed_digits(limit):
 def test_corrections_to_printed_digits(limit, corrected):
     """The expanded form, times n: numbers from another implementation, themselves checked against measured networks."""
     np.testing.assert_allclose(WIDE * (corrected.mean - limit.mean), [[0.0789433, 0.1614868]], atol=2e-6)
-    np.testing.assert_allclose(WIDE * (corrected.sample_covariance - limit.sample_covariance), [[-0.7067861]], atol=2e-6)
+    np.testing.assert_allclose(
+        WIDE * (corrected.sample_covariance - limit.sample_covariance), [[-0.7067861]], atol=2e-6
+    )
     wiring = [[2.6025085, -0.5180285], [-0.5180285, 0.4137554]]
     np.testing.assert_allclose(WIDE * corrected.wiring[0, 0], wiring, atol=2e-6)
     np.testing.assert_allclose(WIDE * (corrected.log_evidence - limit.log_evidence), -2.8642763, atol=2e-6)
@@ -152,7 +154,10 @@ def test_samples_told_twice():
 def test_inputs_that_are_nearly_alike():
     """A pair of inputs at a distance below rounding of its kernel: the posterior interpolates, and a warning names the pair."""
     near = np.stack([X[0], X[0] + 1e-9, X[1]])
-    with pytest.warns(ValidityWarning, match="`x_train` is singular to rounding .samples 0 and 1 are duplicates or nearly so.*or give `noise` > 0"):
+    with pytest.warns(
+        ValidityWarning,
+        match="`x_train` is singular to rounding .samples 0 and 1 are duplicates or nearly so.*or give `noise` > 0",
+    ):
         found = fw.bayes(network(), near, [[1.0, 0.0], [1.0, 0.0], [0.5, 0.2]], X[2:], order=0)
     clean = fw.bayes(network(), X[:2], [[1.0, 0.0], [0.5, 0.2]], X[2:], order=0)
     np.testing.assert_allclose(found.mean, clean.mean, atol=1e-5)
