@@ -31,7 +31,8 @@ def test_infinite_width_to_printed_digits(limit):
     np.testing.assert_allclose(limit.mean, [[0.03285995, 0.60905748]], atol=1e-8)
     np.testing.assert_allclose(limit.sample_covariance, [[0.2672188]], atol=1e-7)
     np.testing.assert_allclose(limit.log_evidence, -5.5717797, atol=1e-7)
-    assert not limit.wiring.any() and not limit.representation.change.any()
+    assert not limit.wiring.any()
+    assert not limit.representation.change.any()
     np.testing.assert_array_equal(limit.representation.posterior, limit.representation.prior)
 
 
@@ -68,7 +69,8 @@ def test_against_the_gaussian_process_by_brute_force():
     np.testing.assert_allclose(found.log_evidence, density.logpdf(y.T).sum(), rtol=1e-12)
     given = fw.bayes(kernel=K, y_train=y, noise=0.3, order=0)
     np.testing.assert_allclose(given.mean, found.mean, rtol=1e-12)
-    assert given.representation is None and "given kernel" in repr(given)
+    assert given.representation is None
+    assert "given kernel" in repr(given)
 
 
 def test_samples_have_mean_and_covariance(limit):
@@ -110,7 +112,7 @@ def test_deep_linear_networks_exactly(y, change_times_n, evidence_times_n, order
             return (2 * np.pi * G) ** -1.5 * np.exp(-total / (2 * G))
 
         evidence = gamma_average(n, weight)
-        change = gamma_average(n, lambda G: G * weight(G)) / evidence - 1  # noqa: B023
+        change = gamma_average(n, lambda G: G * weight(G)) / evidence - 1
         limit = np.log(weight(1.0))
         np.testing.assert_allclose(n * theory.representation.change[0, 0, 0], change_times_n, rtol=1e-9)
         np.testing.assert_allclose(n * (theory.log_evidence - limit), evidence_times_n, rtol=1e-9)
@@ -173,7 +175,8 @@ def test_no_hidden_layer_is_a_gaussian_process():
     net = fw.MLP("tanh", (3, 2), C_b=0.1)
     zero, one = (fw.bayes(net, X[:2], Y, X[2:], order=order) for order in (0, 1))
     np.testing.assert_allclose(one.mean, zero.mean, rtol=1e-12)
-    assert one.log_evidence == pytest.approx(float(zero.log_evidence)) and one.representation.change.shape == (0, 3, 3)
+    assert one.log_evidence == pytest.approx(float(zero.log_evidence))
+    assert one.representation.change.shape == (0, 3, 3)
 
 
 def test_corrections_that_are_not_small_say_so(recwarn):

@@ -128,8 +128,9 @@ def test_best_weights_of_tanh_are_not_critical():
 def test_scan_says_where_kernels_leave_the_numbers():
     scan = learning.evidence_scan(fw.MLP("relu", (1, 64, 1)), [[1.0]], [1.0], C_W=[2.0, 1e4], depths=(3, 200))
     assert np.isfinite(scan.log_evidence[0, 0]).all()
-    assert np.isfinite(scan.log_evidence[0, 1, 0]) and scan.log_evidence[0, 1, 1] == -np.inf
-    assert scan.best == (0.0, 2.0, 3) or scan.best == (0.0, 2.0, 200)
+    assert np.isfinite(scan.log_evidence[0, 1, 0])
+    assert scan.log_evidence[0, 1, 1] == -np.inf
+    assert scan.best[:2] == (0.0, 2.0)
 
 
 def test_scan_at_finite_width():
@@ -166,7 +167,8 @@ def test_models_compared():
     np.testing.assert_allclose(found.log_bayes_factors[0, 2], expected[0] - expected[2], rtol=1e-9)
     weights = np.exp(expected) * [1.0, 1.0, 2.0]
     np.testing.assert_allclose(found.probabilities, weights / weights.sum(), rtol=1e-9)
-    assert found.best == int(np.argmax(weights)) and repr(found).splitlines()[1 + found.best].startswith("  *")
+    assert found.best == int(np.argmax(weights))
+    assert repr(found).splitlines()[1 + found.best].startswith("  *")
     at_infinity = fw.compare_models(nets[:2], PAIR, [1.0, 0.5], order=0)
     assert at_infinity.log_evidence[0] == at_infinity.log_evidence[1]
 
