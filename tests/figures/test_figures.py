@@ -87,6 +87,11 @@ def test_comparison_draws_values_and_deviations(theory):
     np.testing.assert_array_equal(np.round(x), table.layer[table.quantity == "V"])
 
 
+def test_only_comparisons_of_flows_are_drawn(theory):
+    with pytest.raises(ArgumentError, match="`table`: got Flow"):
+        figures.comparison(theory)
+
+
 @pytest.fixture(scope="module")
 def tanh():
     return criticality("tanh"), phase_diagram("tanh", C_b=np.linspace(0, 0.5, 6), C_W=np.linspace(0, 3, 13))

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from .._errors import ArgumentError
+from ..results import Deviations
 from .style import BLUE, GREEN, GREY, ORANGE, one_axes, two_axes
 
 if TYPE_CHECKING:
@@ -29,41 +30,6 @@ _SPREAD = 0.5  # of the distance between layers, over which the entries of a lay
 
 
 @runtime_checkable
-class Columns(Protocol):
-    """What is drawn of a comparison: an entry of some quantity in some layer at each index."""
-
-    @property
-    def quantity(self) -> np.ndarray:
-        """Its name."""
-        ...
-
-    @property
-    def layer(self) -> Int[np.ndarray, " R"]:
-        """From one."""
-        ...
-
-    @property
-    def theory(self) -> Float[np.ndarray, " R"]:
-        """What it should be."""
-        ...
-
-    @property
-    def measured(self) -> Float[np.ndarray, " R"]:
-        """What it is."""
-        ...
-
-    @property
-    def standard_error(self) -> Float[np.ndarray, " R"]:
-        """Of what was measured."""
-        ...
-
-    @property
-    def deviation(self) -> Float[np.ndarray, " R"]:
-        """The difference in standard errors."""
-        ...
-
-
-@runtime_checkable
 class Moments(Protocol):
     """What is drawn of a comparison of predictions: rows with a `quantity`, a `time` and a `deviation`."""
 
@@ -73,15 +39,16 @@ class Moments(Protocol):
         ...
 
 
-def comparison(table: Columns, axes: "tuple[Axes, Axes] | None" = None) -> "tuple[Axes, Axes]":
+def comparison(table: Deviations, axes: "tuple[Axes, Axes] | None" = None) -> "tuple[Axes, Axes]":
     """Left: measured values against theory, with standard errors. Right: deviations by layer, with a band of ±4.
 
     `G1` and `H1` are not on the left: they are shifts from infinite width, times n, and would be all error bar.
 
     **Arguments:**
 
-    - `table`: what `compare` returns.
+    - `table`: what `compare` returns for a flow and networks.
     """
+    _check(table)
     values, deviations = two_axes(axes)
     for name, (color, _) in _LOOKS.items():
         of = table.quantity == name
@@ -103,13 +70,14 @@ def comparison(table: Columns, axes: "tuple[Axes, Axes] | None" = None) -> "tupl
     return values, deviations_by_layer(table, deviations)
 
 
-def deviations_by_layer(table: Columns, axes: "Axes | None" = None) -> "Axes":
+def deviations_by_layer(table: Deviations, axes: "Axes | None" = None) -> "Axes":
     """Deviations of measurement from theory by layer, in standard errors, with a band of ±4.
 
     **Arguments:**
 
-    - `table`: what `compare` returns.
+    - `table`: what `compare` returns for a flow and networks.
     """
+    _check(table)
     axes = one_axes(axes)
     for name, (color, style) in _LOOKS.items():
         of = table.quantity == name
@@ -144,6 +112,11 @@ def deviations_by_time(table: Moments, axes: "Axes | None" = None) -> "Axes":
     axes.set(xlabel=r"time, rate $\times$ steps", ylabel="(measured − theory) / standard error", title="Deviations")
     axes.legend(loc="upper right")
     return axes
+
+
+def _check(table: Any) -> None:
+    if not isinstance(table, Deviations):
+        raise ArgumentError("table", type(table).__name__, "what `compare(theory, measured)` returns for flows")
 
 
 def _band(axes: "Axes") -> None:

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from ..._arrays import Array
 from ..._errors import ArgumentError, ShapeError
 from ..._result import Result
 from ..._table import Table, values_of
-from ...results import Flow, Measurement
+from ...results import Deviations, Flow, Measurement
 from ..plain import plain
 from ..section import Part, Tone, Words
 from .components import components
@@ -31,7 +30,7 @@ _SAME_INPUTS = 1e-9  # relative difference of first-layer kernels, which a kerne
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Result):
+class Comparison(Result, Deviations):
     """Every independent entry of G, G1, V and, if both sides know them, H, H1, A, B, D, F in every layer measured;
     columns are arrays of equal length.
 
@@ -44,14 +43,6 @@ class Comparison(Result):
     neither yes nor no, and count for nothing in `verdict`, `worst`, `farthest` and `summary`.
     """
 
-    quantity: np.ndarray
-    layer: Int[np.ndarray, " R"]
-    component: np.ndarray
-    theory: Float[np.ndarray, " R"]
-    measured: Float[np.ndarray, " R"]
-    standard_error: Float[np.ndarray, " R"]
-    deviation: Float[np.ndarray, " R"]
-    trustworthy: Bool[np.ndarray, " R"]
     network: str
     networks: int
     seed: int
