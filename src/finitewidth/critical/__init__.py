@@ -18,6 +18,10 @@ from .large_depth.asymptotics import (
     asymptotics as asymptotics,
     semi_critical_asymptotics as semi_critical_asymptotics,
 )
+from .large_depth.robustness import (
+    RobustnessAsymptotics as RobustnessAsymptotics,
+    robustness_asymptotics as robustness_asymptotics,
+)
 from .large_depth.tangent_asymptotics import (
     TangentAsymptotics as TangentAsymptotics,
     TangentExponents as TangentExponents,
@@ -62,3 +66,4 @@ from .two_inputs.gamma_basis import (
 from .two_inputs.near_coincidence import near_coincidence_average as near_coincidence_average
 from .two_inputs.perturbed_pair import PerturbedPair as PerturbedPair, perturbed_pair_flow as perturbed_pair_flow
 from .two_inputs.tangent_angle import TangentAngleFlow as TangentAngleFlow, tangent_angle_flow as tangent_angle_flow
+from .two_inputs.tangent_pair import TangentPair as TangentPair, tangent_pair_flow as tangent_pair_flow

@@ -1,5 +1,8 @@
 """Learning: what training does to a network and its kernels."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .bayesian import (
     EvidenceScan as EvidenceScan,
     ModelComparison as ModelComparison,
@@ -25,10 +28,51 @@ from .bayesian import (
     variance_given_another as variance_given_another,
     variance_given_another_by_action as variance_given_another_by_action,
 )
-from .kernel import predict as predict, smooth_labels as smooth_labels
+from .kernel import (
+    GeneralisationError as GeneralisationError,
+    Line as Line,
+    LineSeries as LineSeries,
+    OneToOne as OneToOne,
+    OptimalStopping as OptimalStopping,
+    PenultimateStep as PenultimateStep,
+    fit_linear_model as fit_linear_model,
+    gaussian_kernel as gaussian_kernel,
+    generalisation_error as generalisation_error,
+    kernel_regression as kernel_regression,
+    last_layer_only as last_layer_only,
+    line_series as line_series,
+    linear_kernel as linear_kernel,
+    one_to_one as one_to_one,
+    optimal_stopping as optimal_stopping,
+    penultimate_step as penultimate_step,
+    predict as predict,
+    predict_along_line as predict_along_line,
+    random_features as random_features,
+    regularisation_correlation as regularisation_correlation,
+    regularisation_tensor as regularisation_tensor,
+    smooth_labels as smooth_labels,
+    tangent_features as tangent_features,
+)
 from .losses import LOSSES as LOSSES, Loss as Loss
 from .step import (
     gradient_step as gradient_step,
     predicted_change as predicted_change,
     predicted_loss_change as predicted_loss_change,
 )
+
+if TYPE_CHECKING:
+    from .kernel.regressor import KernelNetworkRegressor as KernelNetworkRegressor
+
+_ESTIMATORS = {"KernelNetworkRegressor": "kernel.regressor"}
+
+
+def __getattr__(name: str) -> Any:
+    """Estimators are loaded when they are asked for: they need scikit-learn, which the rest does not."""
+    if name not in _ESTIMATORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(f".{_ESTIMATORS[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "sklearn":
+            raise
+        raise ImportError(f"`{name}` needs scikit-learn: pip install 'finitewidth[sklearn]'") from error

@@ -19,7 +19,7 @@ from ..._result import Result
 from ..._validation import as_count, as_number
 from ...activations import Activation, as_activation
 from ...networks import Layer
-from ..one_input.averages import single_input
+from ..one_input.averages import SingleInput, single_input
 from ..one_input.equal_layers import equal_layers
 from ..one_input.kinks import has_corner
 from ..one_input.trust import check_continuous, check_layers
@@ -63,21 +63,40 @@ class PerturbedPair(Result, eqx.Module):
         return u / jnp.sqrt(2.0), w / jnp.sqrt(2.0)
 
 
+def check_no_corner(activation: Activation) -> None:
+    """`DomainError` unless kernels are analytic in the difference of two inputs."""
+    check_continuous(activation)
+    if has_corner(activation):
+        got = f"{activation.name!r}, which has a corner: its kernel is not analytic in the angle of two inputs"
+        raise DomainError("activation", got, "an activation with continuous slope, or `angle_flow`")
+
+
+def shifts(at: SingleInput, pair: PerturbedPair) -> tuple[Array, Array, Array]:
+    r"""The components beyond leading order of $\langle f(z_\pm)f(z_\pm)\rangle$, from the averages `at` of $f$ at $K_{00}$, PDLT (5.39):
+
+    $$F_{[0]} = \delta\delta K_{[0]}D + \delta\delta K_{[2]}(D-s) + \tfrac12(\delta K_{[1]})^2(D'-s'),\quad
+      F_{[1]} = \delta K_{[1]}D,\quad F_{[2]} = \delta\delta K_{[2]}s + \tfrac12(\delta K_{[1]})^2s',$$
+
+    $D = d\langle f^2\rangle/dK$, $s = \langle f'^2\rangle$.
+    """
+    bent = pair.delta_K_1**2 / 2
+    return (
+        pair.deltadelta_K_0 * at.dg + pair.deltadelta_K_2 * (at.dg - at.s) + bent * (at.ddg - at.ds),
+        pair.delta_K_1 * at.dg,
+        pair.deltadelta_K_2 * at.s + bent * at.ds,
+    )
+
+
+def next_pair(at: SingleInput, pair: PerturbedPair, layer: Layer) -> PerturbedPair:
+    """The kernels of the next layer from the averages `at` of the activation."""
+    from_0, from_1, from_2 = shifts(at, pair)
+    return PerturbedPair(layer.kernel(at.g), layer.C_W * from_1, layer.C_W * from_2, layer.C_W * from_0)
+
+
 @partial(jax.jit, static_argnums=0)
 def _flow(activation: Activation, first: PerturbedPair, layers: Layer) -> PerturbedPair:
     def step(pair: PerturbedPair, layer: Layer) -> tuple[PerturbedPair, PerturbedPair]:
-        at, C_W = single_input(activation, pair.K_00), layer.C_W
-        parallel, perp, h = C_W * at.dg, C_W * at.s, C_W * at.ds / 2
-        squared = pair.delta_K_1**2
-        after = PerturbedPair(
-            layer.kernel(at.g),
-            parallel * pair.delta_K_1,
-            perp * pair.deltadelta_K_2 + h * squared,
-            parallel * pair.deltadelta_K_0
-            + (parallel - perp) * pair.deltadelta_K_2
-            + C_W * (at.ddg - at.ds) / 2 * squared,
-        )
-        return after, pair
+        return next_pair(single_input(activation, pair.K_00), pair, layer), pair
 
     return jax.lax.scan(step, first, layers)[1]
 
@@ -107,10 +126,7 @@ def perturbed_pair_flow(
     - `K_00`, `delta_K_1`, `deltadelta_K_2`: the first layer; `first_layer_components` makes them from inputs.
     """
     sigma = as_activation(activation)
-    check_continuous(sigma)
-    if has_corner(sigma):
-        got = f"{sigma.name!r}, which has a corner: its kernel is not analytic in the angle of two inputs"
-        raise DomainError("activation", got, "an activation with continuous slope, or `angle_flow`")
+    check_no_corner(sigma)
     first = PerturbedPair(
         jnp.asarray(as_number(K_00, "K_00", low=sys.float_info.min), float),
         jnp.asarray(as_number(delta_K_1, "delta_K_1"), float),

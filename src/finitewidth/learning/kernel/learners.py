@@ -101,7 +101,7 @@ def _solved(theta: Float[np.ndarray, "N_train N_train"], cross: Readout) -> Read
     except np.linalg.LinAlgError:
         return None
     if np.diagonal(factor[0]).min() ** 2 <= rounding(
-        np.linalg.norm(theta, 1)
+        float(np.linalg.norm(theta, 1))
     ):  # the least pivot, near the least eigenvalue
         return None
     return cho_solve(factor, cross.T).T
