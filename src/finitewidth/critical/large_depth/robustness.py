@@ -10,13 +10,14 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._result import Result
 from ..._validation import as_number
 from ...activations import Activation, as_activation
 from ..one_input.coefficients import kernel_series
 from .asymptotics import as_layers
 
 
-class RobustnessAsymptotics(eqx.Module):
+class RobustnessAsymptotics(Result, eqx.Module):
     r"""The last layer of critical networks of depth $L$, leading powers; $\delta^2$ is that of
     $\delta\delta K_{[2]} \to \delta^2\ell^{-p_\perp}$, PDLT (10.72)."""
 

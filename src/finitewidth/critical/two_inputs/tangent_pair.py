@@ -16,6 +16,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError, ShapeError
+from ..._result import Result
 from ..._validation import as_floats
 from ...activations import Activation
 from ...gaussian.line import line_rule
@@ -29,9 +30,11 @@ from .perturbed_pair import PerturbedPair, check_no_corner, next_pair, shifts
 _AGREEMENT = 1e-8  # of two ways to the same average
 
 
-class TangentPair(eqx.Module):
+class TangentPair(Result, eqx.Module):
     r"""Layer $\ell$ at index $\ell-1$: the kernel, and to second order in $\delta x$: $\Theta_{[0]} =$ `Theta_00` + `deltadelta_Theta_0`,
     $\Theta_{[1]} =$ `delta_Theta_1`, $\Theta_{[2]} =$ `deltadelta_Theta_2`."""
+
+    axes = ("layer",)
 
     kernel: PerturbedPair
     Theta_00: Float[Array, "*L"]

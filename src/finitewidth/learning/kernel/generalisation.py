@@ -12,6 +12,7 @@ from scipy.linalg import eigvalsh
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import ArgumentError, DomainError, ShapeError
+from ..._result import Result
 from ..._validation import as_floats
 from ...networks import MLP
 from ...results import Measurement, OutputMoments
@@ -20,7 +21,7 @@ from .predict import predict
 from .train_test import kernels_and_problem
 
 
-class GeneralisationError(eqx.Module):
+class GeneralisationError(Result, eqx.Module):
     r"""The mean loss on test inputs, a sum over them, in two parts; along the first axis the times of a trajectory, if it is one."""
 
     bias: Float[Array, "*times"]
@@ -73,7 +74,7 @@ def generalisation_error(prediction: OutputMoments, y_test: Any, loss: str | Los
     return GeneralisationError(bias, variance)
 
 
-class OptimalStopping(eqx.Module):
+class OptimalStopping(Result, eqx.Module):
     """When the mean test loss of gradient flow is least."""
 
     time: float

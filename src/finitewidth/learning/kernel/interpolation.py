@@ -10,6 +10,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError, ShapeError
+from ..._result import Result
 from ..._validation import as_floats
 from ...kernels.tangent_map import output_kernels
 from ...networks import MLP, as_mlp
@@ -19,7 +20,7 @@ from .train_test import as_targets
 _NODES = 16  # of the polynomial of the tangent kernel along the line, in each input
 
 
-class Line(eqx.Module):
+class Line(Result, eqx.Module):
     r"""Predictions on the line through two training inputs, at $s$; $s = 1$ is $x_+$ and $s = 0$ is $x_-$."""
 
     s: Float[Array, " S"]
@@ -60,7 +61,7 @@ def predict_along_line(net: MLP, x_plus: Any, x_minus: Any, y_plus: Any, y_minus
     )
 
 
-class LineSeries(eqx.Module):
+class LineSeries(Result, eqx.Module):
     r"""The tangent kernel along the line to the orders that predictions of nearby inputs feel,
 
     $$\Theta_{\epsilon_1\epsilon_2} = \Theta_{00} + t_1(\epsilon_1+\epsilon_2) + t_2(\epsilon_1^2+\epsilon_2^2) + s_2\epsilon_1\epsilon_2$$

@@ -9,11 +9,12 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError, ShapeError
+from ..._result import Result
 from ..._validation import as_floats
 from ...networks import MLP
 
 
-class OneToOne(eqx.Module):
+class OneToOne(Result, eqx.Module):
     r"""Training on $x_+$, test on $x_-$."""
 
     robustness: Float[Array, "*batch"]

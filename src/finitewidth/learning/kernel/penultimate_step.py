@@ -10,6 +10,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._result import Result
 from ..._validation import as_inputs, as_number
 from ...expansion import flow
 from ...gaussian.accuracy import gram_rule
@@ -19,7 +20,7 @@ from ...networks import MLP, as_mlp
 from .train_test import as_targets
 
 
-class PenultimateStep(eqx.Module):
+class PenultimateStep(Result, eqx.Module):
     r"""Moments of the change $\bar dz^{(L-1)}_{j;\delta}$ of one neuron on training inputs first, then others; both are of order 1/n."""
 
     mean: Float[Array, " N"]
