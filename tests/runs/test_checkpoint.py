@@ -51,6 +51,24 @@ def test_a_save_that_is_interrupted_leaves_the_old_file_whole(tmp_path, monkeypa
     assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
 
 
+def test_another_run_saves_meanwhile(tmp_path, monkeypatch):
+    """While one run writes, another on the same file saves: both files were whole, the later one stays, nothing lies about."""
+    path = tmp_path / "run.npz"
+    ours, theirs, savez = Checkpoint(path, "problem"), Checkpoint(path, "problem"), np.savez
+
+    def interrupted(file, **arrays):
+        monkeypatch.setattr(np, "savez", savez)
+        theirs.save(5, state(5))
+        assert ours.load(EMPTY)[0] == 5
+        savez(file, **arrays)
+
+    monkeypatch.setattr(np, "savez", interrupted)
+    ours.save(3, state(3))
+    step, found = theirs.load(EMPTY)
+    assert (step, found["b"]) == (3, 3)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
+
+
 def test_the_file_is_on_the_disk_before_it_takes_the_place_of_the_old_one(tmp_path, monkeypatch):
     """A machine that loses power has one of the two."""
     order = []
@@ -91,6 +109,7 @@ for step in range(1, 101):
 """
 
 
+@pytest.mark.measured
 def test_two_processes_on_one_file(tmp_path):
     """Both write it again and again: whoever reads it finds it whole, of one of them, with nothing left beside it."""
     path = tmp_path / "run.npz"

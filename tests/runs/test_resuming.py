@@ -17,7 +17,6 @@ from finitewidth.networks import MLP
 from finitewidth.networks.shaped import ShapedAttention, ShapedMLP, ShapedResNet, shaped_relu, shaped_smooth
 from finitewidth.proportional import covariance_sde
 from finitewidth.runs.checkpoint import Checkpoint
-from finitewidth.runs.lanes import CACHE
 
 pytestmark = pytest.mark.filterwarnings("ignore::finitewidth.ValidityWarning")  # of ensembles as small as these
 
@@ -142,6 +141,21 @@ def test_an_interrupted_run_ends_bit_identical(user, saves, tmp_path, monkeypatc
     assert tuple(saved) == steps
 
 
+def every(user, result):
+    """One number of each network or path."""
+    return result[:, 0, 0, 0, 0] if user == "ntk_samples" else result.V[:, -1, 0, 0]
+
+
+@pytest.mark.parametrize("user", list(USERS)[1:])
+def test_every_lane_draws_others(user, undisturbed):
+    """No network is drawn twice, and fewer networks are the first of many, whatever lane they fall into."""
+    function, how, _ = USERS[user]
+    many = every(user, undisturbed(user))
+    assert len(np.unique(many)) == len(many) == 50
+    count = "paths" if user == "covariance_sde" else "networks"
+    np.testing.assert_array_equal(every(user, function(**(how | {count: 20}))), many[:20])
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, undisturbed):
     """Checkpoints of finished runs."""
@@ -195,31 +209,6 @@ def test_progress_is_shown(user, finished, capsys):
 
 class LanesError(Exception):
     """Raised instead of running."""
-
-
-@pytest.mark.parametrize(
-    ("module", "numbers", "call"),
-    [
-        ("ensembles.simulation", 512**2, lambda: simulate(MLP("tanh", (3, 512, 512, 1)), X, method="dense")),
-        ("ensembles.simulation", 4 * 4 * 64**2, lambda: simulate(MLP("tanh", (3, 64, 64, 1)), X, through="ntk")),
-        ("ensembles.simulation", 2 * 4096, lambda: simulate(MLP("tanh", (3, 4096, 4096, 1)), X, method="lazy")),
-        ("ensembles.shaped.simulation", 2 * 4096, lambda: simulate(BLOCK.at(4096, 2), V0, method="dense")),
-        ("ensembles.shaped.simulation", 40**2, lambda: simulate(BLOCK.at(64, 2), np.eye(40))),
-    ],
-    ids=["dense MLP", "dense tangent kernels", "lazy MLP", "dense blocks", "chain of many tokens"],
-)
-def test_lanes_stay_in_the_cache(module, numbers, call, monkeypatch):
-    """However large a network, those drawn side by side take no more numbers than it holds, or there is but one."""
-    monkeypatch.undo()  # the lanes that users get
-
-    def stop(*args, lane, **how):
-        raise LanesError(lane)
-
-    monkeypatch.setattr(f"finitewidth.{module}.run", stop)
-    with pytest.raises(LanesError) as caught:
-        call()
-    (lane,) = caught.value.args
-    assert lane == 1 or 8 * numbers * lane <= CACHE
 
 
 def test_paths_of_many_tokens_stay_in_memory(monkeypatch):
