@@ -180,7 +180,7 @@ def log_kernel_statistics(net: MLP) -> tuple[Float[Array, " L"], Float[Array, " 
     \ln\tfrac{n_s}2]$ and $\sum_{s<\ell}\psi_1(\tfrac{n_s}2)$.
 
     They tend to $-r$ and $2r$, whence the log-normal law behind PDLT (3.55). For networks with $|a_+| = |a_-|$ and
-    without biases after the first layer; otherwise $\widehat G$ may vanish (ReLU) or is no product.
+    without biases after the first layer; otherwise $\widehat G$ may vanish (ReLU) or is not a product.
     """
     activation = require_scale_invariant(net)
     if abs(activation.a_plus) != abs(activation.a_minus):

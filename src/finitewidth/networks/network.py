@@ -24,5 +24,5 @@ class Network(eqx.Module):
         current = {field.name: getattr(self, field.name) for field in fields(self)}
         unknown = sorted(set(changes) - set(current))
         if unknown:
-            raise ArgumentError(unknown[0], "a name that is no argument", f"one of {', '.join(current)}")
+            raise ArgumentError(unknown[0], "a name that is not an argument", f"one of {', '.join(current)}")
         return type(self)(**(current | changes))

@@ -49,5 +49,5 @@ class EulerStep(Scheme):
     def observed_factor(
         self, block: ShapedBlock, state: State, step: Float[Array, ""], moving: Bool[Array, " m"]
     ) -> Float[Array, "m m"]:
-        """Its root."""
+        """A root of the covariance."""
         return state.factor

@@ -70,7 +70,7 @@ class KernelWishartStep(Scheme):
     def observed_factor(
         self, block: ShapedBlock, state: State, step: Float[Array, ""], moving: Bool[Array, " m"]
     ) -> Float[Array, "m m"]:
-        """Its root."""
+        """A root of the covariance."""
         return covariance_root(state.V)
 
 

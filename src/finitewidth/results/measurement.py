@@ -52,7 +52,7 @@ class Measurement(Result, eqx.Module):
 
 
 def _as_array(value: Any) -> Array:
-    """One entry of a NumPy array is no array any more; of a JAX array it is."""
+    """One entry of a NumPy array is not an array any more; of a JAX array it is."""
     return value if isinstance(value, jax.Array) else np.asarray(value)
 
 

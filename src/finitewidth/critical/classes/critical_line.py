@@ -15,7 +15,7 @@ _PREFERRED = 1.0  # the kernel of pre-activations of unit variance
 _SLOPE = 0.1  # share of the largest <sigma'^2> on the line below which too few inputs pass the activation at all
 _POSITIVE = 1e-6  # C_b/K above which it is positive beyond doubt
 _MATTERS = 1e-6  # share of the largest <sigma'^2> below which hardly any input passes
-_DECADE = 64  # entries of the table: a shorter stretch is no line
+_DECADE = 64  # entries of the table: a shorter stretch is not a line
 
 
 def averages_at_point(table: KernelTable, K: float) -> SingleInput:

@@ -13,7 +13,7 @@ from ...activations import Activation
 from ...activations.sampling import ORDERS, sampled, size
 
 _DISTANCES = np.array([1e-6, 1e-9, 1e-12])  # in units of the kink, if it is larger than one
-_JUMP = 1e-7  # relative to the size of the activation, or to the derivative there: less is no jump
+_JUMP = 1e-7  # relative to the size of the activation, or to the derivative there: less is not a jump
 _GROWS = 0.01  # exponent with which a derivative must grow towards the kink to be called infinite
 _DIVERGES = 0.499  # exponent of the slope from which on its square has no integral: one half, but for rounding
 

@@ -1,7 +1,7 @@
 r"""An activation sampled once along the line, on panels fine enough for averages at every kernel.
 
 Gauss-Legendre panels end at zero, at the kinks, and in equal ratios away from both, so that every Gaussian is resolved
-whatever its width; those on which the activation or one of two derivatives is no polynomial yet are halved.
+whatever its width; those on which the activation or one of two derivatives is not a polynomial yet are halved.
 Where halving has to stop, it is remembered that the average is not to be believed if the Gaussian weighs that place.
 """
 
@@ -110,7 +110,7 @@ def _narrow(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def _at_smooth_zero(activation: Activation, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The two panels at zero, if it is no kink: what looks unresolved there is rounding, as of 1 - cos z."""
+    """The two panels at zero, if it is not a kink: what looks unresolved there is rounding, as of 1 - cos z."""
     return ((low == 0) | (high == 0)) & (0.0 not in activation.kinks)
 
 

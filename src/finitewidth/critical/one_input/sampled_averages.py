@@ -43,7 +43,7 @@ def _averages(activation: Activation, K: np.ndarray) -> SingleInput:
     (right, left), (slope, slope_left) = (of.T for of in limits(activation, activation.kinks)[0][:2])
     finite = np.isfinite(slope) & np.isfinite(
         slope_left
-    )  # an infinite slope is no jump, and sigma sigma' is even there
+    )  # an infinite slope is not a jump, and sigma sigma' is even there
     slope, slope_left = np.where(finite, slope, 0.0), np.where(finite, slope_left, 0.0)
     return with_kinks(at, K[:, None], np.asarray(activation.kinks), right, left, slope, slope_left)
 

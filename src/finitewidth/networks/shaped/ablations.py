@@ -38,7 +38,7 @@ class AblatedAttention(Block):
         self.shaped_temperature = bool(shaped_temperature)
 
     def check_width(self, width: int) -> None:
-        """That of its attention."""
+        """Its attention must fit the width."""
         self.attention.check_width(width)
 
     def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:
@@ -57,9 +57,9 @@ class FiniteStack(Block):
 
     @property
     def parts(self) -> tuple[Block, ...]:
-        """The blocks that are no stacks, in the order in which a signal meets them."""
+        """The blocks that are not stacks themselves, in the order in which a signal meets them."""
         return tuple(part for block in self.blocks for part in block.parts)
 
     def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:
-        """Those of all parts."""
+        """The sub-layers of all parts, one after another."""
         return tuple(layer for part in self.parts for layer in part.sublayers(width, tokens))

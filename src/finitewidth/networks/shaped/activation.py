@@ -121,7 +121,7 @@ class ShapedReLU(ShapedActivation):
         return self.drift(V) if self.chi_squared else None
 
     def generator(self, V: Float[Array, "m m"]) -> None:
-        """Nothing is left."""
+        """Nothing: all of the drift is positive."""
         return None
 
     @property

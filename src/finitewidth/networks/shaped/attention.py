@@ -179,7 +179,7 @@ class ShapedAttention(ResidualBlock):
 
 
 def _window(mask: str) -> int:
-    """How many tokens the window of a mask named `window:4` shows, 4; zero if it is no window."""
+    """How many tokens the window of a mask named `window:4` shows, 4; zero if it is not a window."""
     name, _, size = mask.partition(":")
     return int(size) if name == "window" and size.isdecimal() else 0
 

@@ -48,7 +48,7 @@ class LayerNormTransformer(Block):
             raise DomainError("hidden_ratio", hidden_ratio, "a positive number n_h/n")
 
     def check_width(self, width: int) -> None:
-        """That of its attention."""
+        """Its attention must fit the width."""
         self.attention.check_width(width)
 
     def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:

@@ -48,14 +48,14 @@ class ShapedMLP(ShapedBlock):
         return self.activation.drift(V) if self._drifts else 0 * V
 
     def positive_drift(self, V: Square) -> Square | None:
-        """That of the activation."""
+        """The positive part of the activation's drift."""
         return self.activation.positive_drift(V) if self._drifts else None
 
     def generator(self, V: Square) -> Square | None:
-        """That of the activation."""
+        """What is left of the activation's drift, as a map of tokens."""
         return self.activation.generator(V) if self._drifts else None
 
     @property
     def largest_step(self) -> float:
-        """That of the activation."""
+        """The longest step for which the activation's drift keeps covariances positive."""
         return self.activation.largest_step if self._drifts else float("inf")

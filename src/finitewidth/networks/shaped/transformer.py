@@ -32,7 +32,7 @@ class ShapedTransformer(ShapedBlock):
 
     @property
     def parts(self) -> tuple[ShapedBlock, ...]:
-        """The blocks that are no stacks, in the order in which a signal meets them."""
+        """The blocks that are not stacks themselves, in the order in which a signal meets them."""
         return tuple(part for block in self.blocks for part in block.parts)
 
     def reshaped(self, gamma: float | None = None, tau0: float | None = None) -> "ShapedTransformer":
@@ -40,26 +40,26 @@ class ShapedTransformer(ShapedBlock):
         return ShapedTransformer(*(block.reshaped(gamma, tau0) for block in self.blocks))
 
     def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:
-        """Those of all parts."""
+        """The sub-layers of all parts, one after another."""
         return tuple(layer for part in self.parts for layer in part.sublayers(width, tokens))
 
     @property
     def time_exponent(self) -> float:
-        """That of all blocks."""
+        """The exponent that all blocks share."""
         return self.blocks[0].time_exponent
 
     @property
     def value_noise(self) -> Array | float:
-        """The sum over blocks."""
+        r"""$\kappa$, summed over blocks."""
         return sum(part.value_noise for part in self.parts)
 
     def drift_inside(self, V: Square) -> Square:
-        """The sum over blocks."""
+        """Drifts of blocks add up."""
         return reduce(add, [part.drift_inside(V) for part in self.parts])
 
     @property
     def mixings(self) -> int:
-        """The sum over blocks."""
+        """All matrices of all blocks."""
         return sum(part.mixings for part in self.parts)
 
     def mixing(self, Z: Float[Array, "mixings r r"], L: Float[Array, "m r"]) -> Square | None:
@@ -71,11 +71,11 @@ class ShapedTransformer(ShapedBlock):
         return _total(terms)
 
     def mixing_diffusion(self, V: Square) -> Float[Array, "m m m m"]:
-        """The sum over blocks."""
+        """Blocks mix independently: their covariances add up."""
         return reduce(add, [part.mixing_diffusion(V) for part in self.parts])
 
     def positive_drift(self, V: Square) -> Square | None:
-        """The sum over blocks."""
+        """The positive parts of all drifts together."""
         return _total([part.positive_drift(V) for part in self.parts])
 
     def generator(self, V: Square) -> Square | None:
