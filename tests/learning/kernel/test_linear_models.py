@@ -16,6 +16,7 @@ from finitewidth.learning import (
     regularisation_tensor,
     tangent_features,
 )
+from finitewidth.realised.parameters import preactivations
 
 RANDOM = np.random.default_rng(5)
 PHI, Y = RANDOM.normal(size=(7, 4)), RANDOM.normal(size=(5, 2))
@@ -95,7 +96,7 @@ def test_the_mean_correlation_of_penalty_and_output(activation):
     def one(key):
         params = fw.draw_parameters(net, key)
         R = regularisation_tensor(net, params, x, 0.4, 0.7)
-        return R.T[:, :, None] * fw.realised.apply(net, params, x).T[:, None]
+        return R.T[:, :, None] * preactivations(net, params, x)[-1].T[:, None]
 
     draws = np.stack([np.asarray(one(key)).mean(axis=0) for key in jax.random.split(jax.random.key(1), networks)])
     error = draws.std(axis=0) / np.sqrt(networks)
