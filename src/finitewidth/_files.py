@@ -40,10 +40,10 @@ def save(thing: Any, path: Path) -> None:
     - `thing`: what to save; tuples, lists and dictionaries of such things, of arrays and of numbers too.
     - `path`: where; an existing file is replaced.
 
-    >>> import finitewidth as fw
-    >>> fw.save(fw.MLP("gelu", (8, 64, 1)), path)
-    >>> fw.load(path).activation.name
-    'gelu'
+    Examples:
+        >>> fw.save(fw.MLP("gelu", (8, 64, 1)), path)
+        >>> fw.load(path).activation.name
+        'gelu'
     """
     arrays: list[np.ndarray] = []
     content = _encode(thing, arrays, type(thing).__name__)
@@ -69,10 +69,10 @@ def load(path: Path) -> Any:
 
     - `path`: the file.
 
-    >>> import finitewidth as fw
-    >>> fw.save({"rates": fw.learning_rates(fw.MLP("relu", (8, 64, 1)))}, path)
-    >>> fw.load(path)["rates"].optimizer
-    'sgd'
+    Examples:
+        >>> fw.save({"rates": fw.learning_rates(fw.MLP("relu", (8, 64, 1)))}, path)
+        >>> fw.load(path)["rates"].optimizer
+        'sgd'
     """
     where = _as_path(path)
     try:

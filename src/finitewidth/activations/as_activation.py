@@ -72,7 +72,12 @@ def _half_lines(activation: Activation) -> Activation | None:
 
 
 def as_activation(activation: str | Activation | Callable[[Array], Array], argument: str = "activation") -> Activation:
-    """The `Activation` meant by a name, by an `Activation`, or by an elementwise JAX callable; errors name the `argument`."""
+    """The `Activation` meant by a name, by an `Activation`, or by an elementwise JAX callable; errors name the `argument`.
+
+    Examples:
+        >>> fw.activations.as_activation("SiLU").formula
+        'z/(1 + e^-z)'
+    """
     if isinstance(activation, str):
         try:
             return ACTIVATIONS[activation.lower()]

@@ -188,7 +188,12 @@ class ExponentialSum(Activation):
 
 
 def scale_invariant(a_plus: float, a_minus: float, name: str = "scale_invariant") -> ScaleInvariant:
-    """The piecewise linear activation with slopes `a_plus` (right) and `a_minus` (left)."""
+    """The piecewise linear activation with slopes `a_plus` (right) and `a_minus` (left).
+
+    Examples:
+        >>> fw.activations.scale_invariant(1.0, -0.5).formula
+        '1 z (z ≥ 0), -0.5 z (z < 0)'
+    """
     right, left = as_number(a_plus, "a_plus"), as_number(a_minus, "a_minus")
     if right == left == 0:
         raise DomainError("a_plus, a_minus", "both zero", "at least one non-zero slope")
@@ -221,19 +226,34 @@ def scale_invariant_like(activation: Activation) -> ScaleInvariant | None:
 
 
 def leaky_relu(slope: float = 0.01) -> ScaleInvariant:
-    """Leaky ReLU: slope one on the right, `slope` on the left."""
+    """Leaky ReLU: slope one on the right, `slope` on the left.
+
+    Examples:
+        >>> fw.activations.leaky_relu(0.2).A2
+        0.52
+    """
     return scale_invariant(1.0, slope, "leaky_relu")
 
 
 def monomial(power: int) -> Monomial:
-    """$z^p$ for an integer $p \\ge 1$."""
+    """$z^p$ for an integer $p \\ge 1$.
+
+    Examples:
+        >>> fw.activations.monomial(3).formula
+        'z^3'
+    """
     p = as_count(power, "power")
     named = _NamedValue(lambda z: z**p, ("power", p))
     return Monomial(named, name=f"z^{p}", formula=f"z^{p}", power=p, maker=(monomial, (p,)))
 
 
 def exponential(rate: float = 1.0) -> ExponentialSum:
-    """$e^{az}$."""
+    """$e^{az}$.
+
+    Examples:
+        >>> fw.activations.exponential(0.5).formula
+        'e^(0.5 z)'
+    """
     a = as_number(rate, "rate")
     return ExponentialSum(
         _NamedValue(lambda z: jnp.exp(a * z), ("exp", a)),

@@ -39,6 +39,10 @@ def gaussian_expectation(functions: Sequence[Function | Callable[[Array], Array]
       the same function.
     - `covariance`: positive semi-definite, shape (n, n); it may be singular. It may be differentiated through, to any order for
       one and two variables; where a function has kinks among three or more, only as far as no delta function appears.
+
+    Examples:
+        >>> round(float(fw.gaussian_expectation([fw.ACTIVATIONS["relu"]] * 2, [[1.0, 0.0], [0.0, 1.0]])), 6)
+        0.159155
     """
     K = jnp.asarray(as_covariance(covariance, "covariance"))
     if len(functions) != len(K) or not 1 <= len(K) <= _MOST_VARIABLES:

@@ -35,6 +35,11 @@ def equivalence_rates(net: MLP, x: Any = None) -> Rates:
     With `x`, for the network as it is, critical or not: the contributions of every layer and group to the mean of
     $\Theta^{(L)}_{\alpha\alpha}$ over these inputs are computed by the recursion, PDLT (9.28), and normalised to $\frac1{2L}$ each, so
     that it is one. Far from criticality that takes exponentially different rates, and is no substitute for `tune`.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> [np.asarray(rates).round(4).tolist() for rates in fw.advice.equivalence_rates(net)]
+        [[0.3333, 0.3333, 0.3333], [0.3333, 0.3333, 0.3333]]
     """
     as_mlp(net)
     if x is None:

@@ -108,6 +108,11 @@ def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
     - `net`: any MLP.
     - `x`: inputs (N, n_0).
     - `y`: targets (N, n_L), which count in the error factor; zero unless given.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.diagnose_gradients(net, [[1.0, 0.5]]).critical
+        True
     """
     check_continuous(as_mlp(net).activation)
     split = tangent_contributions(net, x)

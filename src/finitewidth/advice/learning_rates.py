@@ -109,6 +109,11 @@ def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any =
     - `optimizer`: `"sgd"` or `"adam"`.
     - `rate`: the global rate $\eta > 0$.
     - `x`: for Adam, typical inputs (N, n_0), on which $\chi$, $g$ and $\langle|\sigma|\rangle$ depend; entries of size one unless given.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.learning_rates(net, "sgd", rate=0.1).as_dict()["layer_2.weight"]
+        0.0125
     """
     as_mlp(net)
     known = {"sgd": _gradient_descent, "adam": _signs}
@@ -126,7 +131,13 @@ def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any =
 @entry()
 def standard_rates(net: MLP) -> MLP:
     r"""The same network under plain gradient descent, one rate for all parameters: $\lambda_b = 1$ and $\lambda_W^{(\ell)} = n_{\ell-1}$,
-    PDLT (8.6). Its tangent kernel grows with the width, and the share of biases in it falls as $1/n$."""
+    PDLT (8.6). Its tangent kernel grows with the width, and the share of biases in it falls as $1/n$.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.advice.standard_rates(net).lambda_W.tolist()
+        [2.0, 8.0, 8.0]
+    """
     return as_mlp(net).replace(lambda_b=1.0, lambda_W=np.asarray(net.widths[:-1], dtype=float))
 
 

@@ -44,7 +44,14 @@ class Fates(Result):
 
 
 def token_fates(law: CovarianceLaw) -> Fates:
-    """How many of a law's networks explode, vanish or collapse."""
+    """How many of a law's networks explode, vanish or collapse.
+
+    Examples:
+        >>> block = fw.ShapedMLP()
+        >>> law = fw.covariance_sde(block, fw.shaped.equal_tokens(2, 0.2), 0.25, paths=8, steps=4)
+        >>> fw.advice.token_fates(law).collapse
+        0.0
+    """
     growth = _mean_square(law.final) / _mean_square(law.V[:, 0])
     stopped = law.status == PathStatus.STOPPED
     start, end = (_differences(law.correlation()[:, depth]) for depth in (0, -1))
@@ -121,6 +128,12 @@ def recommend_shaping(
     - `V0`: the covariance of the input tokens, (m, m).
     - `depth_to_width`: blocks over width.
     - `gammas`, `temperatures`: the values to try.
+
+    Examples:
+        >>> V0 = fw.shaped.equal_tokens(2, 0.2)
+        >>> advice = fw.advice.recommend_shaping(fw.ShapedResNet(0.1), V0, 0.1, gammas=(0.1,), temperatures=(1.0,))
+        >>> advice.recommended
+        (0.1, 1.0)
     """
     start = np.asarray(as_covariance(V0, "V0"))
     radius = _FAR * float(np.linalg.norm(start))

@@ -32,6 +32,11 @@ def tune(net: MLP, renormalised: bool = False) -> MLP:
     - `net`: any MLP.
     - `renormalised`: correct $C_W$ of each layer after the first for the width of the layer before it,
       $C_W(1+\frac2{3n})$ in the $K^\star = 0$ class, PDLT (5.142).
+
+    Examples:
+        >>> net = fw.tune(fw.MLP("relu", (2, 8, 8, 1)))
+        >>> net.C_W.tolist()
+        [2.0, 2.0, 2.0]
     """
     verdict = criticality(as_mlp(net).activation)
     if verdict.point is None:

@@ -50,6 +50,11 @@ def ntk_samples(
 
     **Returns:** an array with axes (network, $i_1$, $i_2$, $\alpha_1$, $\alpha_2$). Networks are drawn as many at a time as fit the cache,
     wide ones one by one.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.ntk_samples(net, [[1.0, 0.5]], networks=2).shape
+        (2, 1, 1, 1, 1)
     """
     check_has_tangent_kernel(as_mlp(net).activation)
     inputs = as_inputs(x, "x", net.widths[0])

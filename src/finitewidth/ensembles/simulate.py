@@ -92,6 +92,12 @@ def simulate(
     - `chunk_size`: networks between two updates of the progress bar and of the checkpoint.
     - `progress`: a progress bar on standard error; by default for long runs in a terminal.
     - `checkpoint`: a file to which the run is written as it goes, and from which a killed run resumes.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> measured = fw.simulate(net, [[1.0, 0.5], [0.3, -1.0]], networks=1000)
+        >>> measured.G.mean.shape
+        (3, 2, 2)
     """
     how: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "checkpoint": checkpoint}
     if isinstance(net, MLP):

@@ -25,6 +25,11 @@ def typical_networks(net: MLP, x: Any, *, networks: int = 256, seed: int = 0) ->
     - `net`: an MLP whose activation has slopes.
     - `x`: inputs (N, n_0), of which the first is looked at.
     - `networks`: how many to draw, in groups that fit into memory.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.ensembles.typical_networks(net, [[1.0, 0.5]], networks=8).kernel.shape
+        (3, 3)
     """
     count, seed = as_ensemble(networks, seed, at_least=2)
     first = np.asarray(as_inputs(x, "x", as_mlp(net).widths[0]))[0]

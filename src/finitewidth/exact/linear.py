@@ -78,6 +78,11 @@ def deep_linear(net: MLP, x: Any = None, *, kernel: Any = None) -> DeepLinear:
 
     - `net`: a network with a linear activation.
     - `x` (N, n_0) or `kernel` (N, N): the inputs, or $K^{(1)}$.
+
+    Examples:
+        >>> net = fw.MLP("linear", (2, 8, 8, 1))
+        >>> fw.exact.deep_linear(net, [[1.0, 0.5]]).V.ravel().round(6).tolist()
+        [0.0, 0.78125, 1.757812]
     """
     start = first_kernel(net, x, kernel)
     G, v = _iterate(linear_layers(net), start)
@@ -125,7 +130,12 @@ class LinearPhase(Result, _LinearPhase):
 
 
 def linear_phase(C_W: float, slope: float = 1.0) -> LinearPhase:
-    r"""The phase of $G^{(\ell+1)} = C_W a^2\,G^{(\ell)}$, PDLT (3.14)-(3.16): critical at $C_W a^2 = 1$ only."""
+    r"""The phase of $G^{(\ell+1)} = C_W a^2\,G^{(\ell)}$, PDLT (3.14)-(3.16): critical at $C_W a^2 = 1$ only.
+
+    Examples:
+        >>> fw.exact.linear_phase(1.5).name
+        'exploding'
+    """
     factor = as_number(C_W, "C_W", low=0) * as_number(slope, "slope") ** 2
     if math.isclose(factor, 1.0, rel_tol=1e-12):  # C_W = 1/a^2 is seldom exact in floating point
         return LinearPhase("critical", 1.0, math.inf)

@@ -45,6 +45,11 @@ def linear_correlator(net: MLP, sites: Sequence[Site], x: Any = None, *, kernel:
 
     - `sites`: up to eight pairs (neuron $i$, sample $a$); neurons are only compared with one another.
     - `net`, and `x` or `kernel`: as for `deep_linear`.
+
+    Examples:
+        >>> net = fw.MLP("linear", (2, 8, 8, 1))
+        >>> fw.exact.linear_correlator(net, [(0, 0)] * 4, [[1.0, 0.5]]).round(6).tolist()
+        [1.171875, 1.464844, 1.831055]
     """
     history, partners = _pair_moments(net, sites, x, kernel)
     return _gather(history, partners).sum(axis=1)
@@ -58,6 +63,11 @@ def linear_connected_correlator(
 
     For one input $(\delta\delta + \delta\delta + \delta\delta)(G_4 - G_2^2)$, PDLT (3.29), and, with fifteen pairings,
     $G_6 - 3G_2G_4 + 2G_2^3$, PDLT (3.57) before its limit.
+
+    Examples:
+        >>> net = fw.MLP("linear", (2, 8, 8, 1))
+        >>> fw.exact.linear_connected_correlator(net, [(0, 0)] * 4, [[1.0, 0.5]]).round(6).tolist()
+        [0.0, 0.292969, 0.65918]
     """
     history, partners = _pair_moments(net, sites, x, kernel)
 

@@ -25,6 +25,10 @@ def c_2m(m: int, n: Any) -> Float[Array, "..."]:
     r"""$c_{2m}(n) = \prod_{s=1}^{m-1}(1 + 2s/n)$, elementwise in $n$: PDLT (3.46), PDLT (3.25), PDLT (3.43).
 
     It is $E[(\chi^2_n/n)^m]$, what one linear layer does to $E[\widehat G^m]/E[\widehat G]^m$.
+
+    Examples:
+        >>> float(fw.exact.c_2m(2, 8))
+        1.25
     """
     widths = _as_positive(n, "n")
     return math.prod((1 + 2 * s / widths for s in range(1, as_order(m, "m"))), start=jnp.ones_like(widths))
@@ -36,6 +40,10 @@ def moment_ratio(m: int, hidden_widths: Any) -> Float[Array, ""]:
 
     Without biases. At equal widths it is $c_{2m}(n)^{L-1}$, PDLT (3.50): one when the width is sent to infinity first,
     infinite when the depth is; the limits do not commute, PDLT (3.48)-(3.51). Between them: `fixed_ratio_moment`.
+
+    Examples:
+        >>> float(fw.exact.moment_ratio(2, [8, 8]))
+        1.5625
     """
     return jnp.prod(c_2m(m, hidden_widths))
 
@@ -46,6 +54,10 @@ def fixed_ratio_moment(m: int, r: Any, nu: Any = 2.0) -> Float[Array, "..."]:
 
     `nu` $= 3A_4/A_2^2 - 1$ is 2 for the linear activation and 5 for ReLU: $e^{\nu m(m-1)r/2}$, moments of a log-normal
     variable with $\ln(\widehat G/G)$ of mean $-\nu r/2$ and variance $\nu r$. Not for $m$ so large that $m^2 \sim n$.
+
+    Examples:
+        >>> round(float(fw.exact.fixed_ratio_moment(2, 0.1)), 6)
+        1.221403
     """
     order = as_order(m, "m")
     return jnp.exp(order * (order - 1) / 2 * _as_positive(nu, "nu") * _as_positive(r, "r"))
@@ -59,6 +71,10 @@ def fixed_ratio_connected(m: int, r: Any, nu: Any = 2.0) -> Float[Array, "..."]:
     cumulant is the sum of $x^{\rm edges}$ over the connected ones. $m = 2$: $x = e^{2r} - 1$, PDLT (3.56); $m = 3$:
     $3x^2 + x^3 = e^{6r} - 3e^{2r} + 2$, PDLT (3.57); leading order, trees: $m^{m-2}(\nu r)^{m-1}$. All terms are
     positive, so nothing cancels at small $r$.
+
+    Examples:
+        >>> round(float(fw.exact.fixed_ratio_connected(2, 0.1)), 6)
+        0.221403
     """
     x = jnp.expm1(_as_positive(nu, "nu") * _as_positive(r, "r"))
     counts = _connected_graphs(as_order(m, "m"))

@@ -77,6 +77,11 @@ def scale_invariant_flow(net: MLP, x: Any = None, *, kernel: Any = None, order: 
     - `net`: a network with a scale-invariant activation.
     - `x` (N, n_0) or `kernel` (N, N): the inputs, or $K^{(1)}$, of which only the diagonal is used.
     - `order`: the largest $m$.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.exact.scale_invariant_flow(net, [[1.0, 0.5]]).V.ravel().round(6).tolist()
+        [0.0, 7.8125, 20.507812]
     """
     activation = require_scale_invariant(net)
     start = diagonal(first_kernel(net, x, kernel))
@@ -139,6 +144,11 @@ def sample_scale_invariant(
 
     $n y$ is $a_+^2\chi^2_p + a_-^2\chi^2_{n-p}$ with $p \sim \mathrm{Binomial}(n, \tfrac12)$ neurons on the right of
     the kink; for the linear activation it is $a^2\chi^2_n$.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.exact.sample_scale_invariant(net, [[1.0, 0.5]], networks=4).shape
+        (4, 3)
     """
     activation = require_scale_invariant(net)
     start = first_kernel(net, x, kernel)
@@ -181,6 +191,12 @@ def log_kernel_statistics(net: MLP) -> tuple[Float[Array, " L"], Float[Array, " 
 
     They tend to $-r$ and $2r$, whence the log-normal law behind PDLT (3.55). For networks with $|a_+| = |a_-|$ and
     without biases after the first layer; otherwise $\widehat G$ may vanish (ReLU) or is not a product.
+
+    Examples:
+        >>> net = fw.MLP("linear", (2, 8, 8, 1))
+        >>> mean, variance = fw.exact.log_kernel_statistics(net)
+        >>> variance.round(6).tolist()
+        [0.0, 0.283823, 0.567646]
     """
     activation = require_scale_invariant(net)
     if abs(activation.a_plus) != abs(activation.a_minus):

@@ -103,6 +103,11 @@ def exact_tangent_flow(net: MLP, x: Any = None, *, kernel: Any = None) -> ExactT
 
     - `net`: a network with a scale-invariant activation.
     - `x` (N, n_0) or `kernel` (N, N): the inputs, or $K^{(1)}$, of which only the diagonal is used.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.exact.exact_tangent_flow(net, [[1.0, 0.5]]).Theta.ravel().tolist()
+        [1.625, 3.25, 4.875]
     """
     activation = require_scale_invariant(net)
     K1 = diagonal(first_kernel(net, x, kernel))

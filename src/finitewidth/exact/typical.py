@@ -23,6 +23,11 @@ def typical_scale_invariant(net: MLP, x: Any) -> TypicalNetworks | None:
     mean and variance of the logarithms; `None` for other activations, and with biases behind the first layer.
 
     A layer of ReLUs that are all off, one network in $2^n$, is left aside.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.exact.typical_scale_invariant(net, [[1.0, 0.5]]).kernel.shape
+        (3, 3)
     """
     activation = as_mlp(net).activation
     if not isinstance(activation, ScaleInvariant) or np.asarray(net.C_b)[1:].any():

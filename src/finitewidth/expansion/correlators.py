@@ -42,6 +42,12 @@ def correlator(flow: Flow, layer: int, sites: Sequence[Site]) -> Float[Array, ""
 
     $\delta_{ij}G_{\alpha\beta}$ for two, PDLT (4.116); for four the three pairings of $E[\hat G\hat G]$, PDLT (4.71).
     Odd correlators vanish.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> round(float(fw.expansion.correlator(theory, 2, [(0, 0), (0, 1)])), 6)
+        0.277018
     """
     index, points = checked_sites(flow, layer, sites, (2, 4))
     total = jnp.zeros(())
@@ -56,7 +62,14 @@ def correlator(flow: Flow, layer: int, sites: Sequence[Site]) -> Float[Array, ""
 @entry()
 def connected_correlator(flow: Flow, layer: int, sites: Sequence[Site]) -> Float[Array, ""]:
     r"""The connected four-point correlator, PDLT (4.77), PDLT (4.117):
-    $\frac1{n_{\ell-1}}[\delta_{i_1i_2}\delta_{i_3i_4}V_{(\alpha_1\alpha_2)(\alpha_3\alpha_4)} + \text{2 more pairings}]$."""
+    $\frac1{n_{\ell-1}}[\delta_{i_1i_2}\delta_{i_3i_4}V_{(\alpha_1\alpha_2)(\alpha_3\alpha_4)} + \text{2 more pairings}]$.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> round(float(fw.expansion.connected_correlator(theory, 2, [(0, 0), (0, 0), (1, 0), (1, 0)])), 6)
+        0.976562
+    """
     index, points = checked_sites(flow, layer, sites, (4,))
     v = flow.v[index]
     total = jnp.zeros(())

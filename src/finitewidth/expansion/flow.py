@@ -51,6 +51,12 @@ def flow(
     **Returns:** a [`Flow`][finitewidth.results.flow.Flow] with `K`, `V`, `G1` and more.
 
     Differentiable in `x`, `kernel` and the hyperparameters of `net`. Warns where $L/n$ is too large for an expansion in $1/n$.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> theory.V[2, 0, 0, 0, 0].round(6).item()
+        15.625
     """
     if not isinstance(through, str) or through not in get_args(Through):
         raise UnknownNameError("through", through, get_args(Through))

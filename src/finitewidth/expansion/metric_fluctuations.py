@@ -27,7 +27,12 @@ _MARGINAL_EXPONENT = 0.1
 
 @entry()
 def expanded_inverse(G: Metric | Any, D: Metric | Any) -> Metric:
-    r"""$\hat G^{-1} = G^{-1} - G^{-1}DG^{-1} + G^{-1}DG^{-1}DG^{-1} + O(D^3)$, PDLT (4.55)."""
+    r"""$\hat G^{-1} = G^{-1} - G^{-1}DG^{-1} + G^{-1}DG^{-1}DG^{-1} + O(D^3)$, PDLT (4.55).
+
+    Examples:
+        >>> fw.expansion.expanded_inverse(np.eye(2), 0.01 * np.eye(2)).round(6).tolist()
+        [[0.9901, 0.0], [0.0, 0.9901]]
+    """
     metric = as_invertible(G, "G")
     fluctuation, inverse = as_symmetric(D, "D", metric), jnp.linalg.inv(metric)
     first = inverse @ fluctuation @ inverse
@@ -42,6 +47,11 @@ def expanded_exponential(
 
     $$1 + \tfrac12\sum_i\bar z_iD\bar z_i - \tfrac12\sum_i\bar z_iDG^{-1}D\bar z_i
       + \tfrac18\Big(\sum_i\bar z_iD\bar z_i\Big)^2,\qquad \bar z_i = G^{-1}z_i.$$
+
+    Examples:
+        >>> G, D = np.eye(2), 0.01 * np.eye(2)
+        >>> round(float(fw.expansion.expanded_exponential(np.ones((1, 2)), G, D)), 6)
+        1.00995
     """
     metric = as_invertible(G, "G")
     neurons, fluctuation = as_neurons(z, "z", metric), as_symmetric(D, "D", metric)
@@ -61,6 +71,11 @@ def expanded_determinant(G: Metric | Any, D: Metric | Any, neurons: int) -> Floa
 
     $$1 + \tfrac m2\,\mathrm{tr}(DG^{-1}) + \tfrac{m^2}{8}\big(\mathrm{tr}\,DG^{-1}\big)^2
       - \tfrac m4\,\mathrm{tr}(DG^{-1}DG^{-1}).$$
+
+    Examples:
+        >>> G, D = np.eye(2), 0.01 * np.eye(2)
+        >>> round(float(fw.expansion.expanded_determinant(G, D, neurons=3)), 6)
+        1.0303
     """
     metric = as_invertible(G, "G")
     m, relative = as_count(neurons, "neurons"), as_symmetric(D, "D", metric) @ jnp.linalg.inv(metric)
@@ -73,6 +88,10 @@ def layer_log_density(z: Float[Array, "n N"] | Any, G: Metric | Any) -> Float[Ar
     r"""$\log p(z) = -\tfrac12\sum_i G^{ab}z_{ia}z_{ib} - \tfrac n2\log|2\pi G|$, PDLT (4.13)-(4.15), PDLT (4.69).
 
     With $G = G^{(1)}$ the law of the first layer, PDLT (4.23), which is exact at any width.
+
+    Examples:
+        >>> round(float(fw.expansion.layer_log_density(np.ones((3, 2)), np.eye(2))), 6)
+        -8.513631
     """
     return jnp.sum(gaussian_log_density(as_inputs(z, "z"), G))
 
@@ -91,6 +110,10 @@ def interlayer_log_density(
 
     with $\hat G$ a function of $z^{(\ell)}$. The determinant is part of it: the interlayer action as printed in
     PDLT (4.124)-(4.126) leaves it out, and so would reweight the previous layer by $|\hat G|^{n_{\ell+1}/2}$.
+
+    Examples:
+        >>> round(float(fw.expansion.interlayer_log_density([[0.5]], [[1.0], [-1.0]], np.tanh, 0.1, 1.0)), 6)
+        -0.909943
     """
     previous = as_inputs(z_prev, "z_prev")
     following = as_inputs(z_next, "z_next", previous.shape[1])
@@ -115,6 +138,11 @@ def joint_log_density(
     $$\log p(z^{(1)}) + \sum_\ell\log p(z^{(\ell+1)}|z^{(\ell)})\quad\text{PDLT (4.123)}$$
 
     `G1` is the metric of the first layer, PDLT (4.8); `C_b` and `C_W` are scalars or one value for each layer.
+
+    Examples:
+        >>> layers = [[[1.0], [-1.0]], [[0.5]]]
+        >>> round(float(fw.expansion.joint_log_density(layers, [[1.0]], np.tanh, 0.1, 1.0)), 6)
+        -3.74782
     """
     if not layers:
         raise ShapeError("layers", "no layer", "the preactivations of at least one layer")
@@ -133,6 +161,10 @@ def coupling_trend(coupling: Float[Array, " L"] | Any) -> Literal["relevant", "m
 
     Over the second half of the layers its size changes like $\ell^p$: *relevant* (grows) for $p > 0.1$,
     *irrelevant* (shrinks) for $p < -0.1$, *marginal* between.
+
+    Examples:
+        >>> fw.expansion.coupling_trend([0.0, 0.1, 0.2, 0.3])
+        'relevant'
     """
     sizes = np.abs(np.asarray(as_floats(coupling, "coupling")))
     if sizes.ndim != 1 or len(sizes) < 4:

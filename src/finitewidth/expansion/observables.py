@@ -54,6 +54,12 @@ def expectation_to_first_order(
 
     `function` maps the preactivations of some neurons, shape (samples, neurons), to a number or an array; it must be
     smooth. At most four variables in all.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> round(float(fw.expansion.expectation_to_first_order(theory, 2, lambda z: z[0, 0] ** 2)), 6)
+        1.25
     """
     neurons = as_count(neurons, "neurons")
     K, v, g1 = restricted(flow, layer, samples, neurons)
@@ -67,6 +73,13 @@ def covariance_between_neurons(
     r"""$\mathrm{Cov}[F(z_i), G(z_j)]$ of two different neurons to order $1/n$, PDLT (4.63)-(4.64).
 
     Both functions map one neuron's preactivations, shape (samples, 1), to a number.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> square = lambda z: z[0, 0] ** 2
+        >>> round(float(fw.expansion.covariance_between_neurons(theory, 2, square, square)), 6)
+        0.976562
     """
     K, v, _ = restricted(flow, layer, samples, neurons=1)
 

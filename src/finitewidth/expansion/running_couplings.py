@@ -28,6 +28,11 @@ def running_metric(K: Metric | Any, v: Vertex | Any, g1: Metric | Any, neurons: 
     $$g_{ab} = K_{ab} + g_{1,ab} - K^{cd}\big(\tfrac m2 v_{(ab)(cd)} + v_{(ac)(bd)}\big)\quad\text{PDLT (4.108)}$$
 
     For one sample $1/g = G - \tfrac{m+2}{2}V/(n_{\ell-1}G)$, PDLT (4.102).
+
+    Examples:
+        >>> K, v = [[2.0]], [[[[0.1]]]]
+        >>> fw.expansion.running_metric(K, v, [[0.0]], neurons=1).tolist()
+        [[1.925]]
     """
     metric = as_invertible(K, "K")
     vertex, shift = as_vertex(v, "v", metric), as_symmetric(g1, "g1", metric)
@@ -42,6 +47,11 @@ def quadratic_coupling(K: Metric | Any, v: Vertex | Any, g1: Metric | Any, neuro
 
     $$g^{ab} = K^{ab} - K^{ac}K^{bd}g_{1,cd} + K_{cd}\big(\tfrac m2 v^{(ab)(cd)} + v^{(ac)(bd)}\big)
       \quad\text{PDLT (4.109)}$$
+
+    Examples:
+        >>> K, v = [[2.0]], [[[[0.1]]]]
+        >>> fw.expansion.quadratic_coupling(K, v, [[0.0]], neurons=1).tolist()
+        [[0.51875]]
     """
     metric = as_invertible(K, "K")
     inverse = jnp.linalg.inv(metric)
@@ -50,7 +60,13 @@ def quadratic_coupling(K: Metric | Any, v: Vertex | Any, g1: Metric | Any, neuro
 
 @entry()
 def quartic_coupling(K: Metric | Any, v: Vertex | Any) -> Vertex:
-    r"""$v^{(ab)(cd)} = K^{aa'}K^{bb'}K^{cc'}K^{dd'}v_{(a'b')(c'd')}$, PDLT (4.50), PDLT (4.82)-(4.83), PDLT (4.103)."""
+    r"""$v^{(ab)(cd)} = K^{aa'}K^{bb'}K^{cc'}K^{dd'}v_{(a'b')(c'd')}$, PDLT (4.50), PDLT (4.82)-(4.83), PDLT (4.103).
+
+    Examples:
+        >>> K, v = [[2.0]], [[[[0.1]]]]
+        >>> fw.expansion.quartic_coupling(K, v).ravel().tolist()
+        [0.00625]
+    """
     metric = as_invertible(K, "K")
     return _with_every_index_moved(as_vertex(v, "v", metric), jnp.linalg.inv(metric))
 
@@ -63,6 +79,11 @@ def metric_from_couplings(g: Metric | Any, v_raised: Vertex | Any, neurons: int)
       \quad\text{PDLT (4.47), PDLT (4.107)}$$
 
     For one sample $G = 1/g + \tfrac{m+2}{2}v/g^3$, PDLT (4.101). Inverse of `quadratic_coupling` to this order.
+
+    Examples:
+        >>> g, v_raised = [[0.5]], [[[[0.01]]]]
+        >>> fw.expansion.metric_from_couplings(g, v_raised, neurons=1).round(6).tolist()
+        [[2.12]]
     """
     coupling = as_invertible(g, "g")
     quartic, m = as_vertex(v_raised, "v_raised", coupling), as_count(neurons, "neurons")
@@ -78,6 +99,11 @@ def vertex_from_couplings(g: Metric | Any, v_raised: Vertex | Any) -> Vertex:
 
     $$E[z_{i_1a_1}\cdots z_{i_4a_4}]_{\mathrm{conn}} = \delta_{i_1i_2}\delta_{i_3i_4}\,
       g_{a_1b_1}\cdots g_{a_4b_4}v^{(b_1b_2)(b_3b_4)} + \text{two more pairings}\quad\text{PDLT (4.48)}$$
+
+    Examples:
+        >>> g, v_raised = [[0.5]], [[[[0.01]]]]
+        >>> fw.expansion.vertex_from_couplings(g, v_raised).ravel().tolist()
+        [0.16]
     """
     coupling = as_invertible(g, "g")
     return _with_every_index_moved(as_vertex(v_raised, "v_raised", coupling), jnp.linalg.inv(coupling))
@@ -88,6 +114,11 @@ def marginalise_neurons(g: Metric | Any, v_raised: Vertex | Any, neurons: int, k
     r"""The quadratic coupling after integrating out all but `keep` of the neurons; the quartic one does not run.
 
     $$g_{(m)}^{ab} = g_{(n)}^{ab} - \tfrac{n-m}{2}\,g_{cd}\,v^{(ab)(cd)}\quad\text{PDLT (4.97)-(4.100)}$$
+
+    Examples:
+        >>> g, v_raised = [[0.5]], [[[[0.01]]]]
+        >>> fw.expansion.marginalise_neurons(g, v_raised, neurons=3, keep=1).tolist()
+        [[0.48]]
     """
     coupling = as_invertible(g, "g")
     quartic = as_vertex(v_raised, "v_raised", coupling)
@@ -101,7 +132,13 @@ def marginalise_neurons(g: Metric | Any, v_raised: Vertex | Any, neurons: int, k
 def effective_action(
     z: Float[Array, "*batch m N"] | Any, g: Metric | Any, v_raised: Vertex | Any
 ) -> Float[Array, "*batch"]:
-    r"""$S(z)$ of PDLT (4.44), PDLT (4.80) for the neurons in the rows of `z`."""
+    r"""$S(z)$ of PDLT (4.44), PDLT (4.80) for the neurons in the rows of `z`.
+
+    Examples:
+        >>> g, v_raised = [[0.5]], [[[[0.01]]]]
+        >>> float(fw.expansion.effective_action([[1.0]], g, v_raised))
+        0.24875
+    """
     coupling = as_invertible(g, "g")
     neurons, quartic = as_neurons(z, "z", coupling), as_vertex(v_raised, "v_raised", coupling)
     products = jnp.einsum("...ia,...ib->...ab", neurons, neurons)

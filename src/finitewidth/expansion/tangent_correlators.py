@@ -26,6 +26,12 @@ def tangent_correlator(flow: Flow, layer: int, sites: Sequence[Site]) -> Float[A
 
     $$\tfrac1{n_{\ell-1}}\big[\delta_{i_1i_2}\delta_{i_3i_4}A_{(12)(34)} + \delta_{i_1i_3}\delta_{i_2i_4}B_{1324}
       + \delta_{i_1i_4}\delta_{i_2i_3}B_{1423}\big].$$
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]], through="ntk")
+        >>> round(float(fw.expansion.tangent_correlator(theory, 2, [(0, 0), (0, 0), (1, 0), (1, 0)])), 6)
+        0.828125
     """
     index, points = checked_sites(flow, layer, sites, (4,))
     return _paired(points, flow.A[index], flow.B[index]) / flow.previous_widths[index]
@@ -39,6 +45,12 @@ def tangent_preactivation_correlator(flow: Flow, layer: int, sites: Sequence[Sit
       + \delta_{i_1i_4}\delta_{i_2i_3}F_{1423}\big].$$
 
     $E[z\,\widehat{\Delta H}] = 0$, PDLT (8.35).
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]], through="ntk")
+        >>> round(float(fw.expansion.tangent_preactivation_correlator(theory, 2, [(0, 0), (0, 0), (1, 0), (1, 0)])), 6)
+        0.742187
     """
     index, points = checked_sites(flow, layer, sites, (4,))
     return _paired(points, flow.D[index], flow.F[index]) / flow.previous_widths[index]
@@ -57,7 +69,14 @@ def _paired(
 @entry()
 def averaged_tangent_covariance(flow: Flow) -> Float[Array, "L N N N N"]:
     r"""The covariance of the tangent kernel averaged over neurons, $\frac1{n_\ell}\sum_i\widehat H_{ii;12}$ with the same for
-    samples 34: $\frac1{n_{\ell-1}}\big[A_{(12)(34)} + \frac1{n_\ell}(B_{1324} + B_{1423})\big]$, from PDLT (8.82)."""
+    samples 34: $\frac1{n_{\ell-1}}\big[A_{(12)(34)} + \frac1{n_\ell}(B_{1324} + B_{1423})\big]$, from PDLT (8.82).
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]], through="ntk")
+        >>> fw.expansion.averaged_tangent_covariance(theory).shape
+        (3, 2, 2, 2, 2)
+    """
     B, (before, width) = (
         as_flow(flow).B,
         (_over_layers(widths) for widths in (flow.net.widths[:-1], flow.net.widths[1:])),
@@ -96,6 +115,12 @@ def observable_with_tangent(
     - `sites`: $(i_3, \alpha_3), (i_4, \alpha_4)$, which name the tangent kernel. Neurons are numbered from 0 as in the columns of
       `function`; one outside of them is another neuron. $\alpha$ counts all the inputs of the flow, not only `samples`.
     - `samples`: which inputs the rows of `function` are.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]], through="ntk")
+        >>> round(float(fw.expansion.observable_with_tangent(theory, 2, lambda z: z[0, 0] ** 2, ((1, 0), (1, 0)))), 6)
+        0.742187
     """
     count = as_count(neurons, "neurons")
     index, ((i3, three), (i4, four)) = checked_sites(flow, layer, sites, (2,))

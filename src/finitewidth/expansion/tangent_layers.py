@@ -59,6 +59,12 @@ def tangent_contributions(net: MLP, x: Any = None, *, kernel: Any = None) -> Tan
 
     - `net`: the network; its rates `lambda_b`, `lambda_W` weigh the contributions.
     - `x` (N, n_0) or `kernel` (N, N): the inputs, or the first layer's kernel.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> parts = fw.expansion.tangent_contributions(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> np.sum(parts.bias + parts.weight, axis=0).round(6).tolist()
+        [[4.875, 2.14727], [2.14727, 4.635]]
     """
     K1 = first_kernel(net, x, kernel)
     sigma, largest = net.activation, largest_variance(net, K1)

@@ -38,6 +38,11 @@ def weight_generating_function(
     - `function`: of the new preactivations, shape (N, m), one sample a row, to a number; smooth, of at most four variables.
     - `signals`: $\sigma_{j;\alpha}$, shape (N, n), one sample a row.
     - `source`: $\mathcal J_{ij}$, shape (m, n).
+
+    Examples:
+        >>> signals = [[1.0, 2.0]]
+        >>> round(float(fw.expansion.weight_generating_function(lambda z: z[0, 0] ** 2, signals, [[0.1, 0.0]])), 6)
+        2.508764
     """
     sigma = _as_signals(signals)
     J = as_floats(source, "source")
@@ -66,6 +71,11 @@ def two_weight_insertions(
       \mathcal O\rangle\!\rangle_{\widehat G}\,\sigma_{j_3;\gamma_3}\sigma_{j_4;\gamma_4}.$$
 
     **Arguments:** as for `weight_generating_function`; `weights` $= (i_3, j_3), (i_4, j_4)$, and `neurons` is $m$.
+
+    Examples:
+        >>> signals = [[1.0, 2.0]]
+        >>> round(float(fw.expansion.two_weight_insertions(lambda z: z[0, 0] ** 2, signals, ((0, 0), (0, 0)))), 6)
+        1.75
     """
     sigma, count = _as_signals(signals), as_count(neurons, "neurons")
     covariance, per_weight = _metric(sigma, C_b, C_W, count)

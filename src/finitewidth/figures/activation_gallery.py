@@ -32,6 +32,10 @@ def activation_gallery(
 
     - `activations`: names or activations; by default those of the book's figure.
     - `axes`: as many of them.
+
+    Examples:
+        >>> [axes.get_title() for axes in fw.figures.activation_gallery(["tanh", "relu"])]
+        ['tanh', 'relu']
     """
     panels = _grid(len(activations)) if axes is None else axes
     if len(panels) != len(activations):

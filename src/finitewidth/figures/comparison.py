@@ -47,6 +47,14 @@ def comparison(table: Deviations, axes: "tuple[Axes, Axes] | None" = None) -> "t
     **Arguments:**
 
     - `table`: what `compare` returns for a flow and networks.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> measured = fw.simulate(net, [[1.0, 0.5], [0.3, -1.0]], networks=1000)
+        >>> values, deviations = fw.figures.comparison(fw.compare(theory, measured))
+        >>> deviations.get_title()
+        'Deviations'
     """
     _check(table)
     values, deviations = two_axes(axes)
@@ -76,6 +84,13 @@ def deviations_by_layer(table: Deviations, axes: "Axes | None" = None) -> "Axes"
     **Arguments:**
 
     - `table`: what `compare` returns for a flow and networks.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> measured = fw.simulate(net, [[1.0, 0.5], [0.3, -1.0]], networks=1000)
+        >>> fw.figures.deviations_by_layer(fw.compare(theory, measured)).get_title()
+        'Deviations'
     """
     _check(table)
     axes = one_axes(axes)

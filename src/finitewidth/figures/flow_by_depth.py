@@ -39,6 +39,13 @@ def flow_by_depth(
     - `sample`: which of the inputs.
     - `nu`: the slope of the dashed line (`criticality(...).exponents.nu`); none is drawn without it.
     - `label`, `color`: of theory's line, to lay several networks over one another.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> kernel, fluctuation = fw.figures.flow_by_depth(theory)
+        >>> kernel.get_title()
+        'Kernel'
     """
     kernel, fluctuation = two_axes(axes)
     s = _as_sample(sample, theory)
@@ -73,6 +80,12 @@ def kernel_by_depth(flow: Flow[Any], axes: "Axes | None" = None, *, sample: int 
 
     - `flow`: what `flow` or `simulate` gives.
     - `sample`: which of the inputs.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> fw.figures.kernel_by_depth(theory, sample=1).get_title()
+        'Kernel'
     """
     axes = one_axes(axes)
     s = _as_sample(sample, flow)

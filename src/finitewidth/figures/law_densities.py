@@ -31,6 +31,13 @@ def law_densities(
     - `first`, `second`: laws such as the limit and its networks, of two paths or more.
     - `entry`: which two tokens, counted from zero; by default the first two. Of a token and itself, and of a single token,
       the variance is drawn alone. What does not vary is drawn as a vertical line.
+
+    Examples:
+        >>> block = fw.ShapedMLP()
+        >>> law = fw.covariance_sde(block, fw.shaped.equal_tokens(2, 0.2), 0.25, paths=8, steps=4)
+        >>> covariance, correlation = fw.figures.law_densities(law)
+        >>> covariance.get_title()
+        'Covariance'
     """
     covariance, correlation = two_axes(axes)
     a, b = _as_entry(entry, first.V.shape[-1])
@@ -53,7 +60,14 @@ def covariance_density(
     axes: "Axes | None" = None,
     entry: tuple[int, int] | None = None,
 ) -> "Axes":
-    """One entry of $V$ at the last depth, as `law_densities` draws it on the left."""
+    """One entry of $V$ at the last depth, as `law_densities` draws it on the left.
+
+    Examples:
+        >>> block = fw.ShapedMLP()
+        >>> law = fw.covariance_sde(block, fw.shaped.equal_tokens(2, 0.2), 0.25, paths=8, steps=4)
+        >>> fw.figures.covariance_density(law).get_xlabel()
+        '$V(0,1)$'
+    """
     laws = _several(first, second)
     a, b = _as_entry(entry, first.V.shape[-1])
     axes = one_axes(axes)

@@ -22,6 +22,10 @@ def lines(result: Result, axes: "Axes | None" = None) -> "Axes":
     **Arguments:**
 
     - `result`: any result of the library.
+
+    Examples:
+        >>> fw.figures.lines(fw.proportional.log_norm(0.5)).get_title()
+        'Normal'
     """
     axes = one_axes(axes)
     numbers = {name: column.astype(float) for name, column in result.table().columns.items() if _is_drawn(column)}

@@ -36,6 +36,11 @@ def phase_diagram(diagram: PhaseDiagram, axes: "Axes | None" = None, *, verdict:
 
     - `diagram`: what `phase_diagram` of the criticality room returns.
     - `verdict`: what `criticality` says of the activation; its critical points are marked with dots.
+
+    Examples:
+        >>> diagram = fw.phase_diagram("relu", C_b=[0.0, 0.5], C_W=[1.0, 2.0, 3.0])
+        >>> fw.figures.phase_diagram(diagram).get_title()
+        'Phases of relu'
     """
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch

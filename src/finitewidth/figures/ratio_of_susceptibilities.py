@@ -30,6 +30,10 @@ def ratio_of_susceptibilities(
 
     - `K_max`: the largest kernel.
     - `verdict`: what `criticality` says of the activation; its critical points are marked with dots.
+
+    Examples:
+        >>> fw.figures.ratio_of_susceptibilities("relu", K_max=2.0).get_title()
+        'relu'
     """
     axes = one_axes(axes)
     sigma = as_activation(activation)

@@ -25,6 +25,12 @@ def tangent_contributions(
 
     - `contributions`: what `finitewidth.flow.tangent_layers.tangent_contributions` gives.
     - `sample`: which of the inputs.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> parts = fw.expansion.tangent_contributions(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> fw.figures.tangent_contributions(parts, title="relu").get_title()
+        'relu'
     """
     axes = one_axes(axes)
     s, samples = as_count(sample, "sample", at_least=0), contributions.bias.shape[-1]

@@ -30,6 +30,11 @@ def tangent_ratios(
 
     - `flow`: what `tangent_single_input_flow` gives.
     - `slopes`: what `tangent_asymptotics(...).slopes` gives; no law is drawn without them.
+
+    Examples:
+        >>> flow = fw.critical.tangent_single_input_flow("relu", 1.0, depth=3, C_b=0.0, C_W=2.0)
+        >>> fw.figures.tangent_ratios(flow).get_xscale()
+        'log'
     """
     axes = one_axes(axes)
     layers = np.arange(2, len(flow.K) + 1)  # the first layer does not fluctuate

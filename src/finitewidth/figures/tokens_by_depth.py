@@ -24,6 +24,13 @@ def tokens_by_depth(
     **Arguments:**
 
     - `limit`: a law, drawn as lines and a band; `networks`: another, drawn as points with bars.
+
+    Examples:
+        >>> block = fw.ShapedMLP()
+        >>> law = fw.covariance_sde(block, fw.shaped.equal_tokens(2, 0.2), 0.25, paths=8, steps=4)
+        >>> norm, correlation = fw.figures.tokens_by_depth(law)
+        >>> norm.get_title()
+        'Norm of tokens'
     """
     norm, correlation = two_axes(axes)
     for panel, measure in ((norm, _mean_square), (correlation, _mean_correlation)):
@@ -52,7 +59,14 @@ def tokens_by_depth(
 
 @picture_of(CovarianceLaw)
 def norms_by_depth(law: CovarianceLaw, axes: "Axes | None" = None) -> "Axes":
-    """Median and central range of 90 % of the tokens' mean square norm, as `tokens_by_depth` draws it on the left."""
+    """Median and central range of 90 % of the tokens' mean square norm, as `tokens_by_depth` draws it on the left.
+
+    Examples:
+        >>> block = fw.ShapedMLP()
+        >>> law = fw.covariance_sde(block, fw.shaped.equal_tokens(2, 0.2), 0.25, paths=8, steps=4)
+        >>> fw.figures.norms_by_depth(law).get_title()
+        'Norm of tokens'
+    """
     axes = one_axes(axes)
     _band(axes, law, _mean_square(law), "limit" if law.width is None else f"networks, n = {law.width}")
     axes.set(xlabel=r"depth over width $\ell/n$", ylabel="mean square norm", title="Norm of tokens")

@@ -25,6 +25,13 @@ def training(
 
     - `theory`: what `predict` returns, with a trajectory of some finite moments (`record`).
     - `measured`: what `train` returns; nothing if only theory is to be drawn.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> recorded = fw.predict(net, [[1.0, 0.5]], [[1.0]], [[0.3, -1.0]], record=[0.1, 0.2])
+        >>> loss, outputs = fw.figures.training(recorded)
+        >>> loss.get_xlabel()[:4]
+        'time'
     """
     loss, outputs = two_axes(axes)
     times, finite = _times(theory)

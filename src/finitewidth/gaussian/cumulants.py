@@ -29,6 +29,10 @@ def moments_from_connected(connected: Sequence[Float[Array, "..."] | Any]) -> li
     r"""Full moments $E[z_{\mu_1}\cdots z_{\mu_k}]$ from connected correlators, PDLT (1.56).
 
     Element $k-1$ of either list is the tensor of order $k$, with $k$ axes of length $N$ and symmetric in them.
+
+    Examples:
+        >>> [m.round(6).ravel().tolist() for m in fw.gaussian.moments_from_connected([[1.0], [[2.0]]])]
+        [[1.0], [3.0]]
     """
     return _moments(_as_tensors(connected, "connected"))
 
@@ -38,6 +42,10 @@ def connected_from_moments(moments: Sequence[Float[Array, "..."] | Any]) -> list
     r"""Connected correlators from full moments, the inverse of `moments_from_connected`, PDLT (1.52)-(1.56).
 
     Element $k-1$ of either list is the tensor of order $k$, with $k$ axes of length $N$ and symmetric in them.
+
+    Examples:
+        >>> [c.round(6).ravel().tolist() for c in fw.gaussian.connected_from_moments([[1.0], [[3.0]]])]
+        [[1.0], [2.0]]
     """
     return _connected(_as_tensors(moments, "moments"))
 
@@ -50,6 +58,10 @@ def connected_from_even_moments(even_moments: Sequence[Float[Array, "..."] | Any
 
 
     $$E[1\cdots6]_c = E[1\cdots6] - \{E[1234]E[56] + 14\} + 2\{E[12]E[34]E[56] + 14\}\quad\text{PDLT (1.61)}$$
+
+    Examples:
+        >>> [c.round(6).ravel().tolist() for c in fw.gaussian.connected_from_even_moments([[[2.0]], [[[[15.0]]]]])]
+        [[2.0], [3.0]]
     """
     even = _as_tensors(even_moments, "even_moments", order_step=2)
     moments = [tensor for full in even for tensor in (jnp.zeros(full.shape[:-1]), full)]
@@ -100,6 +112,10 @@ def sample_cumulants(samples: Float[Array, "samples N"] | Any, order: int) -> li
 
     These are the plug-in estimates (averages over the draws, no small-sample correction): their bias is
     $O(1/\mathrm{samples})$, below the statistical error $O(1/\sqrt{\mathrm{samples}})$.
+
+    Examples:
+        >>> [c.round(6).tolist() for c in fw.gaussian.sample_cumulants([[1.0], [2.0], [4.0]], 2)]
+        [[2.333333], [[1.555556]]]
     """
     draws, highest = as_floats(samples, "samples"), as_count(order, "order")
     if draws.ndim != 2 or 0 in draws.shape:

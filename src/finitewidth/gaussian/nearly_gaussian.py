@@ -73,6 +73,11 @@ def density_correction(
       + 2mK^{ac}K^{bd}\Big],\qquad S^{ab} = \sum_i\bar z^a_i\bar z^b_i - mK^{ab},\quad \bar z^a = K^{ab}z_b,$$
 
     the average of PDLT (4.58)-(4.60) over the fluctuations of the metric. Its integral against the Gaussian is zero.
+
+    Examples:
+        >>> K, v = [[2.0]], [[[[0.1]]]]
+        >>> round(float(fw.gaussian.density_correction([[1.0]], K, v, [[0.0]])), 6)
+        0.000781
     """
     metric = as_invertible(K, "K")
     neurons, vertex, shift = as_neurons(z, "z", metric), as_vertex(v, "v", metric), as_symmetric(g1, "g1", metric)
@@ -104,6 +109,11 @@ def density(
     $\mathcal N(z;K)^{\otimes m}(1+\delta(z))$ integrates to one but may turn negative far in the tails, where
     $|\delta|$ is no longer small. There the value is set to 0, with a `ValidityWarning` (outside `jit`);
     `density_correction` gives the unclipped $\delta$.
+
+    Examples:
+        >>> K, v = [[2.0]], [[[[0.1]]]]
+        >>> round(float(fw.gaussian.density([[1.0]], K, v, [[0.0]])), 6)
+        0.219867
     """
     bracket = 1 + density_correction(z, K, v, g1)
     if is_concrete(bracket) and (negative := int((np.asarray(bracket) < 0).sum())):
@@ -121,6 +131,12 @@ def marginalise_samples(
     """`K`, `v` and `g1` of the samples in `keep` alone: the sub-blocks, PDLT (4.92)-(4.93).
 
     Couplings do not restrict so simply: raise indices only afterwards, with the inverse of the sub-block.
+
+    Examples:
+        >>> K, g1 = np.eye(2), np.zeros((2, 2))
+        >>> metric, *_ = fw.gaussian.marginalise_samples(K, np.zeros((2, 2, 2, 2)), g1, keep=[1])
+        >>> metric.tolist()
+        [[1.0]]
     """
     metric = as_covariance(K, "K")
     vertex, shift = as_vertex(v, "v", metric), as_symmetric(g1, "g1", metric)
@@ -139,6 +155,11 @@ def expectation(average: Average, K: Metric | Any, v: Vertex | Any, g1: Metric |
 
     which is PDLT (4.46) and PDLT (4.61) with the couplings eliminated: no inverse of $K$, no spectator neurons.
     `average` maps a symmetric (N, N) matrix to $A$ and is twice differentiable at `K`.
+
+    Examples:
+        >>> K, v = [[2.0]], [[[[0.1]]]]
+        >>> round(float(fw.gaussian.expectation(lambda K: 3 * K[0, 0] ** 2, K, v, [[0.0]])), 6)
+        12.3
     """
     metric = as_covariance(K, "K")
     vertex, shift = as_vertex(v, "v", metric), as_symmetric(g1, "g1", metric)
@@ -153,6 +174,11 @@ def covariance_between_neurons(average_F: Average, average_G: Average, K: Metric
     $$\tfrac14 v_{(ab)(cd)}\langle\partial_a\partial_bF\rangle_K\langle\partial_c\partial_dG\rangle_K
       = v_{(ab)(cd)}\,\frac{\partial\langle F\rangle_K}{\partial K_{ab}}\,
         \frac{\partial\langle G\rangle_K}{\partial K_{cd}}.$$
+
+    Examples:
+        >>> K, v = [[2.0]], [[[[0.1]]]]
+        >>> float(fw.gaussian.covariance_between_neurons(lambda K: K[0, 0], lambda K: K[0, 0], K, v))
+        0.1
     """
     metric = as_covariance(K, "K")
     vertex = as_vertex(v, "v", metric)

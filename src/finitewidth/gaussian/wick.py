@@ -44,7 +44,13 @@ def as_invertible(matrix: Float[Array, "N N"] | Any, argument: str) -> Float[Arr
 
 @entry()
 def log_normaliser(K: Float[Array, "N N"] | Any) -> Float[Array, ""]:
-    r"""$\log I_K$, $I_K = \int dz\,e^{-\frac12 K^{\mu\nu}z_\mu z_\nu} = \sqrt{|2\pi K|}$, PDLT (1.7), PDLT (1.30)."""
+    r"""$\log I_K$, $I_K = \int dz\,e^{-\frac12 K^{\mu\nu}z_\mu z_\nu} = \sqrt{|2\pi K|}$, PDLT (1.7), PDLT (1.30).
+
+    Examples:
+        >>> K = [[1.0, 0.5], [0.5, 2.0]]
+        >>> round(float(fw.gaussian.log_normaliser(K)), 6)
+        2.117685
+    """
     root = jnp.linalg.cholesky(as_invertible(K, "K"))
     return _log_normaliser_from_root(root)
 
@@ -57,7 +63,13 @@ def _log_normaliser_from_root(root: Float[Array, "N N"]) -> Float[Array, ""]:
 def gaussian_log_density(
     z: Float[Array, "*batch N"] | Any, K: Float[Array, "N N"] | Any, mean: Float[Array, "*#batch N"] | Any = 0.0
 ) -> Float[Array, "*batch"]:
-    r"""$-\tfrac12 K^{\mu\nu}(z-s)_\mu(z-s)_\nu - \tfrac12\log|2\pi K|$ with mean $s$, PDLT (1.34)-(1.35)."""
+    r"""$-\tfrac12 K^{\mu\nu}(z-s)_\mu(z-s)_\nu - \tfrac12\log|2\pi K|$ with mean $s$, PDLT (1.34)-(1.35).
+
+    Examples:
+        >>> K = [[1.0, 0.5], [0.5, 2.0]]
+        >>> round(float(fw.gaussian.gaussian_log_density([0.0, 1.0], K)), 6)
+        -2.403399
+    """
     metric, samples, centre = as_invertible(K, "K"), as_floats(z, "z"), as_floats(mean, "mean")
     _require_last_axis(samples, "z", len(metric))
     if centre.ndim:
@@ -79,6 +91,11 @@ def log_source_generating_function(
     r"""$\log Z_{K,J} = \tfrac12\log|2\pi K| + \tfrac12 J^\mu K_{\mu\nu}J^\nu$, PDLT (1.19), PDLT (1.41).
 
     Its exponential, divided by $I_K$, generates the moments by derivatives at $J = 0$, PDLT (1.42).
+
+    Examples:
+        >>> K = [[1.0, 0.5], [0.5, 2.0]]
+        >>> float(fw.gaussian.log_source_generating_function(K, [1.0, 0.0]))
+        2.617685
     """
     metric, source = as_invertible(K, "K"), as_floats(J, "J")
     _require_last_axis(source, "J", len(metric))
@@ -97,7 +114,12 @@ def double_factorial(m: int) -> int:
 
 @entry()
 def gaussian_moment(K: Float[Array, "*batch"] | Any, m: int) -> Float[Array, "*batch"]:
-    r"""$E[z^{2m}] = K^m\,(2m-1)!!$ for one variable of variance $K$ (elementwise), PDLT (1.15)."""
+    r"""$E[z^{2m}] = K^m\,(2m-1)!!$ for one variable of variance $K$ (elementwise), PDLT (1.15).
+
+    Examples:
+        >>> float(fw.gaussian.gaussian_moment(2.0, 2))
+        12.0
+    """
     variance, half_order = as_floats(K, "K"), as_count(m, "m", at_least=0)
     if is_concrete(variance) and bool((np.asarray(variance) < 0).any()):
         raise DomainError("K", "a negative variance", "variances >= 0")
@@ -109,7 +131,12 @@ def gaussian_moment(K: Float[Array, "*batch"] | Any, m: int) -> Float[Array, "*b
 
 
 def pairings(n: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    r"""The $(n-1)!!$ ways to pair the numbers $0..n-1$, one at a time; none for odd $n$, PDLT (1.45)."""
+    r"""The $(n-1)!!$ ways to pair the numbers $0..n-1$, one at a time; none for odd $n$, PDLT (1.45).
+
+    Examples:
+        >>> list(fw.gaussian.pairings(4))
+        [((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2))]
+    """
     return _pairings_of(tuple(range(as_count(n, "n", at_least=0))))
 
 
@@ -130,6 +157,11 @@ def wick_moment(K: Float[Array, "N N"] | Any, indices: Sequence[int]) -> Float[A
     Works for singular $K$ too. The pairings are not enumerated: they are summed through the recursion
     $E[z_\mu\,M] = \sum_\nu K_{\mu\nu}\,E[\partial_\nu M]$ over the powers of each variable, so that a product of
     $r$ distinct variables with powers $p_i$ costs $\prod(p_i+1)$ terms at most instead of $(2m-1)!!$.
+
+    Examples:
+        >>> K = [[1.0, 0.5], [0.5, 2.0]]
+        >>> float(fw.gaussian.wick_moment(K, [0, 0, 1, 1]))
+        2.5
     """
     metric = as_covariance(K, "K")
     chosen = [as_count(index, f"indices[{i}]", at_least=0) for i, index in enumerate(indices)]

@@ -107,6 +107,11 @@ def kernel(net: MLP, x: Any) -> Float[Array, "N N"]:
     r"""The infinite-width kernel $K^{(L)}$ of the output, PDLT (4.118): the covariance of a Gaussian process.
 
     `flow(net, x, through="kernel")` gives every layer; this keeps only the last, for many samples `x`, shape (N, n_0).
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.kernel(net, [[1.0, 0.5], [0.3, -1.0]]).round(6).tolist()
+        [[1.25, 0.520573], [0.520573, 1.09]]
     """
     K1 = as_mlp(net).first_kernel(x)
     largest = largest_variance(net, K1)

@@ -44,6 +44,11 @@ def frozen_ntk(net: MLP, x: Any) -> Float[Array, "N N"]:
     r"""The tangent kernel $\Theta^{(L)}$ of the output at infinite width, PDLT (9.5), for many samples `x`, shape (N, n_0).
 
     `flow(net, x, through="ntk")` gives every layer, with its fluctuations at finite width.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.frozen_ntk(net, [[1.0, 0.5], [0.3, -1.0]]).round(4).tolist()
+        [[4.875, 2.1473], [2.1473, 4.635]]
     """
     return output_kernels(net, x)[1]
 

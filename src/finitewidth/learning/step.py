@@ -36,6 +36,12 @@ def gradient_step(
     - `rate`: the global learning rate $\eta$.
     - `loss`: `"mse"`, `"cross_entropy"`, or a function of outputs and targets to a number.
     - `batch`: the numbers of the samples that the step sees; all of them unless given.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> params = fw.draw_parameters(net, 0)
+        >>> fw.gradient_step(net, params, [[1.0, 0.5]], [[1.0]], rate=0.1).biases[0].shape
+        (8,)
     """
     params, inputs, targets = _data(net, params, x, y)
     change = _update(net, params, *_batch(inputs, targets, batch), rate, as_loss(loss))
@@ -54,6 +60,12 @@ def predicted_loss_change(
 
     With `batch` the step follows the error of the batch $\mathcal S$ alone, and may raise the loss of the others. Arguments as for
     `gradient_step`.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> params = fw.draw_parameters(net, 0)
+        >>> bool(fw.learning.predicted_loss_change(net, params, [[1.0, 0.5]], [[1.0]], rate=0.1) < 0)
+        True
     """
     cost = as_loss(loss)
     params, inputs, targets = _data(net, params, x, y)
@@ -87,6 +99,13 @@ def predicted_change(
     - `observable`: a function of the layer's preactivations, shape (number of observed samples, $n_\ell$).
     - `layer`: $\ell$, from 1 to the network's depth.
     - `observed`: the inputs at which to observe, shape (M, n_0); `x` unless given.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> params = fw.draw_parameters(net, 0)
+        >>> change = fw.learning.predicted_change(net, params, [[1.0, 0.5]], [[1.0]], 0.1, lambda z: z[0, 0], layer=3)
+        >>> change.shape
+        ()
     """
     if not callable(observable):
         raise ArgumentError("observable", type(observable).__name__, "a function of one layer's preactivations")

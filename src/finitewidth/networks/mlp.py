@@ -132,7 +132,13 @@ class MLP(Network):
 
 
 def as_mlp(net: Any, argument: str = "net") -> MLP:
-    """`net`, refused unless it is an MLP."""
+    """`net`, refused unless it is an MLP.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.networks.as_mlp(net) is net
+        True
+    """
     if not isinstance(net, MLP):
         raise ArgumentError(argument, type(net).__name__, "an MLP")
     return net

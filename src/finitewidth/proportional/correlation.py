@@ -59,7 +59,12 @@ class Coefficients(NamedTuple):
 
 
 def correlation_coefficients(block: ShapedBlock) -> Coefficients:
-    """The coefficients of a block, or a stack, of MLPs and ResNets with shaped ReLUs; other correlations are not autonomous."""
+    """The coefficients of a block, or a stack, of MLPs and ResNets with shaped ReLUs; other correlations are not autonomous.
+
+    Examples:
+        >>> fw.proportional.correlation_coefficients(fw.ShapedMLP()).value_noise
+        1.0
+    """
     if not isinstance(block, ShapedBlock):
         raise ArgumentError("block", type(block).__name__, "a shaped block: ShapedMLP, ShapedResNet or a stack of them")
     rate = 0.0
@@ -82,6 +87,10 @@ def correlation_sde(
 
     Strang splitting: $\dot\rho = \gamma_b\nu(\rho)$ in $1/\sin\frac\theta2$, $\rho = \cos\theta$, where it is almost uniform
     motion however fast it is, around a Heun step of the rest in $y$, where the noise is additive.
+
+    Examples:
+        >>> fw.proportional.correlation_sde(fw.ShapedMLP(), 0.2, 0.25, paths=8, steps=4).rho.shape
+        (8, 5)
     """
     coefficients = correlation_coefficients(block)
     rho0 = as_number(rho0, "rho0", low=-1.0, high=1.0)

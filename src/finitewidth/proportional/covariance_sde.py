@@ -70,6 +70,12 @@ def covariance_sde(
 
     Paths that are stopped are kept, with their status and time. Only tokens that left the sphere are stopped, on it, and
     those that attend to them, where they are; tokens that do not depend on these go on.
+
+    Examples:
+        >>> block = fw.ShapedMLP()
+        >>> law = fw.covariance_sde(block, fw.shaped.equal_tokens(2, 0.2), 0.25, paths=8, steps=4)
+        >>> law.V.shape
+        (8, 5, 2, 2)
     """
     begin = starting_point(block, V0, depth_to_width, radius)
     paths, seed = as_count(paths, "paths"), as_seed(seed)

@@ -32,7 +32,12 @@ class Regime(StrEnum):
 
 
 def scaling_regime(exponent: float, depth_exponent: float = 1.0) -> Regime:
-    r"""The limit for shaping $n^{-p}$ and depth $n^q$, $q$ = `depth_exponent`; $p = 0$ is an unshaped network."""
+    r"""The limit for shaping $n^{-p}$ and depth $n^q$, $q$ = `depth_exponent`; $p = 0$ is an unshaped network.
+
+    Examples:
+        >>> str(fw.proportional.scaling_regime(0.5))
+        'sde: drift and noise together'
+    """
     p = as_number(exponent, "exponent", low=0.0)
     q = as_number(depth_exponent, "depth_exponent", low=0.0)
     first = min(1.0, 2 * p)  # the depth at which the faster of the two acts
@@ -50,7 +55,12 @@ def drift_ode(
     r"""$\dot V = b(V)$, the limit for $p < 1/2$ at depth $Tn^{2p}$ (lecture 17), at equal steps of time from 0 to `time`.
 
     Between them the equation is integrated as closely as it demands; a blow-up before `time`, or so close to it that the norm
-    has grown a million times, is an error."""
+    has grown a million times, is an error.
+
+    Examples:
+        >>> fw.proportional.drift_ode(fw.shaped.shaped_relu(), fw.shaped.equal_tokens(2, 0.2), 0.5, steps=4).shape
+        (5, 2, 2)
+    """
     if not isinstance(activation, ShapedActivation):
         raise ArgumentError("activation", repr(activation), "a shaped activation")
     start = as_covariance(V0, "V0")
@@ -64,14 +74,24 @@ def drift_ode(
 
 
 def fluctuation(exponent: float, time: float, n: int) -> float:
-    r"""The standard deviation $\sqrt{2T}\,n^{p-1/2}$ of $\log V^{\alpha\alpha}$ about the ODE of $p < 1/2$, at depth $Tn^{2p}$."""
+    r"""The standard deviation $\sqrt{2T}\,n^{p-1/2}$ of $\log V^{\alpha\alpha}$ about the ODE of $p < 1/2$, at depth $Tn^{2p}$.
+
+    Examples:
+        >>> fw.proportional.fluctuation(0.5, time=1.0, n=100)
+        1.414214
+    """
     p, time = as_number(exponent, "exponent", low=0.0, high=0.5), as_number(time, "time", low=0.0)
     return math.sqrt(2 * time) * as_count(n, "n") ** (p - 0.5)
 
 
 def collapse(activation: ShapedReLU, n: int, depth: int) -> float:
     r"""$1 - \rho \simeq \frac{18\pi^2}{(c_+-c_-)^4}(d\,n^{-2p})^{-2}$: how inputs collapse at depths well beyond $n^{2p}$,
-    for $p < 1/2$."""
+    for $p < 1/2$.
+
+    Examples:
+        >>> round(fw.proportional.collapse(fw.shaped.shaped_relu(), n=100, depth=50), 6)
+        710.611517
+    """
     if not isinstance(activation, ShapedReLU) or not activation.chi_squared:
         raise ArgumentError("activation", repr(activation), "a shaped ReLU of two slopes")
     time = as_count(depth, "depth") * as_count(n, "n") ** (-2 * activation.exponent)
@@ -79,5 +99,10 @@ def collapse(activation: ShapedReLU, n: int, depth: int) -> float:
 
 
 def unshaped_relu_collapse(depth: int) -> float:
-    r"""$1 - \rho_\ell \simeq \frac{9\pi^2}{2\ell^2}$ for a plain ReLU, whatever its width."""
+    r"""$1 - \rho_\ell \simeq \frac{9\pi^2}{2\ell^2}$ for a plain ReLU, whatever its width.
+
+    Examples:
+        >>> round(fw.proportional.unshaped_relu_collapse(50), 6)
+        0.017765
+    """
     return 9 * math.pi**2 / (2 * as_count(depth, "depth") ** 2)

@@ -38,6 +38,10 @@ def residual_ode(
 
     - `normalised`: branches are multiplied by $\sqrt c$, $c = 1/E[\varphi(w)^2]$, and the shortcut by
       $\sqrt{1 - 1/d}$; norms of one stay one. Otherwise $h' = h + W\varphi(h)/\sqrt{dn}$ (lecture 17), and norms grow.
+
+    Examples:
+        >>> fw.proportional.residual_ode("tanh", fw.shaped.equal_tokens(2, 0.2), steps=4).shape
+        (5, 2, 2)
     """
     phi = as_activation(activation)
     start = as_covariance(V0, "V0")

@@ -132,7 +132,12 @@ def _weights(decay: float) -> tuple[float, float]:
 
 def scalar_smooth(activation: ShapedSmooth) -> ScalarSmooth:
     r"""$b = \tfrac1{a^2}(\tfrac34\phi_2^2 + \phi_3)$: the norm grows with curvature and shrinks with saturation (lecture 17,
-    with its $a^{-2}$ restored)."""
+    with its $a^{-2}$ restored).
+
+    Examples:
+        >>> fw.proportional.scalar_smooth(fw.shaped.shaped_smooth("tanh")).b
+        -2.0
+    """
     if not isinstance(activation, ShapedSmooth):
         raise ArgumentError("activation", repr(activation), "a smooth shaped activation, `shaped_smooth(...)`")
     return ScalarSmooth((0.75 * activation.phi2**2 + activation.phi3) / activation.a**2)

@@ -120,6 +120,10 @@ def step_advice(
     - `tolerance`: the bias that is accepted.
     - `statistic`: a function of one covariance; by default `NormsAndCorrelations`, with the mean norm of `V0`.
     - `most_steps`: as for `covariance_sde`.
+
+    Examples:
+        >>> fw.proportional.step_advice(fw.ShapedMLP(), fw.shaped.equal_tokens(2, 0.2), 0.25, steps=4, paths=8).steps
+        4
     """
     start = starting_point(block, V0, depth_to_width, radius)
     scheme = as_scheme(method)

@@ -50,6 +50,10 @@ def empirical_ntk(
     Weights that enter as the matrix of one matrix product or as the filter of one convolution are never differentiated by:
     products of what they receive and of gradients of what they give suffice. All others are differentiated by as usual.
     Computes in the precision of `params`, under `jit` too. `f` is compiled once: pass the same function again, not a new lambda.
+
+    Examples:
+        >>> fw.empirical_ntk(lambda w, x: x @ w, np.ones((2, 1)), [[1.0, 2.0]], outputs="trace").tolist()
+        [[5.0]]
     """
     if not isinstance(outputs, str) or outputs not in get_args(Outputs):
         raise UnknownNameError("outputs", outputs, get_args(Outputs))

@@ -29,6 +29,12 @@ def draw_parameters(net: MLP, key: int | Key[Array, ""]) -> Parameters:
     r"""One draw with $E[b_i^2] = C_b^{(\ell)}$ and $E[W_{ij}^2] = C_W^{(\ell)}/n_{\ell-1}$, PDLT (2.19)-(2.20).
 
     `key` is a seed or a key of `jax.random`.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> params = fw.draw_parameters(net, 0)
+        >>> params.weights[0].shape
+        (8, 2)
     """
     key = key if isinstance(key, jax.Array) else jax.random.key(as_count(key, "key", at_least=0))
     keys = jax.random.split(key, as_mlp(net).depth)
@@ -47,6 +53,12 @@ def apply(net: MLP, params: Parameters, x: Any) -> tuple[Float[Array, "N _"], ..
 
     - `params`: its [`Parameters`][finitewidth.realised.parameters.Parameters].
     - `x`: inputs, shape (N, n_0).
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> params = fw.draw_parameters(net, 0)
+        >>> fw.realised.apply(net, params, [[1.0, 0.5], [0.3, -1.0]])[-1].shape
+        (2, 1)
     """
     return preactivations(net, as_parameters(net, params), as_inputs(x, "x", net.widths[0]))
 

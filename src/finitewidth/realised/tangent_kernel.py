@@ -48,6 +48,12 @@ def ntk(net: MLP, params: Parameters, x1: Any, x2: Any = None) -> tuple[Float[Ar
     **Returns:** for $\ell = 1..L$ an array of shape (N1, N2, $n_\ell$, $n_\ell$) with axes
     $(\alpha_1, \alpha_2, i_1, i_2)$. Note that $\widehat H_{i_1i_2;\alpha_1\alpha_2} = \widehat H_{i_2i_1;\alpha_2\alpha_1}$
     but not $\widehat H_{i_2i_1;\alpha_1\alpha_2}$.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> params = fw.draw_parameters(net, 0)
+        >>> fw.ntk(net, params, [[1.0, 0.5], [0.3, -1.0]])[-1].shape
+        (2, 2, 1, 1)
     """
     (first, second), params = _checked(net, params, x1, x2)
     z1, z2 = (preactivations(net, params, x) for x in (first, second))
@@ -72,6 +78,12 @@ def ntk_contributions(net: MLP, params: Parameters, x1: Any, x2: Any = None) -> 
       \frac{dz^{(L)}_i}{dW^{(\ell)}_{jk}} = \frac{dz^{(L)}_i}{dz^{(\ell)}_j}\,\sigma^{(\ell-1)}_k\ \text{PDLT (8.16)}.$$
 
     Arguments as for `ntk`, whose last entry is the sum of all contributions.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> params = fw.draw_parameters(net, 0)
+        >>> fw.realised.ntk_contributions(net, params, [[1.0, 0.5], [0.3, -1.0]]).weights.shape
+        (3, 2, 2, 1, 1)
     """
     inputs, params = _checked(net, params, x1, x2)
     slope = net.activation.derivative(1)

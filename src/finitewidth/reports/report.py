@@ -72,6 +72,11 @@ def report(
     - `networks`: how many networks to draw; by default as many as a few seconds allow.
     - `seed`: of the simulation.
     - `progress`: as in `simulate`.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.report(net, [[1.0, 0.5], [0.3, -1.0]], networks=1000).data["network"]["depth"]
+        3
     """
     as_mlp(net)
     if x is not None:

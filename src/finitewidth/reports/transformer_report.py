@@ -78,6 +78,11 @@ def transformer_report(
     - `V0`: the covariance of its input tokens, shape (m, m); by default eight tokens of correlation 0.2.
     - `networks`: how many networks of this width to draw beside the limit; by default what a few seconds allow.
     - `paths`: of the limit.
+
+    Examples:
+        >>> net = fw.ShapedTransformer(fw.ShapedAttention(0.1), fw.ShapedResNet(0.1)).at(width=32, depth=4)
+        >>> fw.transformer_report(net, paths=32, networks=32).limit.paths
+        32
     """
     net = default_transformer() if net is None else net
     if not isinstance(net, BlockNetwork) or not isinstance(net.block, ShapedBlock):

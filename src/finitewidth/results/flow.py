@@ -170,7 +170,14 @@ class Flow(Result, eqx.Module, Generic[Leaf]):
 
 
 def as_flow(flow: Any, argument: str = "flow") -> "Flow[Array]":
-    """`flow`, refused unless it is what `flow` returns."""
+    """`flow`, refused unless it is what `flow` returns.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> fw.results.as_flow(theory) is theory
+        True
+    """
     if not isinstance(flow, Flow) or flow.ensemble is not None:
         got = "a measured flow" if isinstance(flow, Flow) else type(flow).__name__
         raise ArgumentError(argument, got, "a theoretical Flow, such as `flow(net, x)` gives")

@@ -133,7 +133,14 @@ class Prediction(OutputMoments[Leaf], Generic[Leaf]):
 
 
 def as_prediction(prediction: Any, argument: str = "prediction") -> "Prediction[Array]":
-    """`prediction`, refused unless it is what `predict` returns."""
+    """`prediction`, refused unless it is what `predict` returns.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> prediction = fw.predict(net, x_train=[[1.0, 0.5]], y_train=[[1.0]], x_test=[[0.3, -1.0]])
+        >>> fw.results.as_prediction(prediction) is prediction
+        True
+    """
     if not isinstance(prediction, Prediction):
         raise ArgumentError(argument, type(prediction).__name__, "a Prediction, such as `predict(net, ...)` gives")
     if prediction.ensemble is not None:

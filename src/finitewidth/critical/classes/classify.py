@@ -32,6 +32,13 @@ def criticality(activation: str | Activation | Callable[[Array], Array]) -> Crit
     **Arguments:**
 
     - `activation`: a name, an `Activation`, or any elementwise JAX callable.
+
+    Examples:
+        >>> print(fw.criticality("relu"))
+        relu: scale-invariant (tunable)
+          chi_parallel = chi_perp = A_2 C_W for every kernel
+          critical point: (C_b, C_W) = (0, 2), K* = any, neutral: every kernel is a fixed point
+          exponents: p_0 = 0, p_par = 0, p_perp = 2, p_psi = 1, p_V = -1; V/(n K^2) -> 5 l/n
     """
     sigma = as_activation(activation)
     why = infinite_slope(sigma)

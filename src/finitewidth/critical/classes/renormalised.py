@@ -27,6 +27,10 @@ def renormalised_C_W(activation: str | Activation | Callable[[Array], Array], wi
 
     $C_W = \sigma_1^{-2}\big(1 + \frac{2}{3n}\big)$ in the $K^\star = 0$ class: with it the mean metric follows the
     infinite-width kernel at leading order in depth. Scale-invariant activations need no correction.
+
+    Examples:
+        >>> round(fw.critical.renormalised_C_W("tanh", 100), 6)
+        1.006667
     """
     n = as_count(width, "width")
     verdict = criticality(activation)

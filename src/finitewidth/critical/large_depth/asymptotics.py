@@ -58,6 +58,10 @@ def asymptotics(
     - `activation`: a name, an `Activation`, or any elementwise JAX callable, that can be tuned.
     - `layers`: layer numbers, from 1. The $K^\star = 0$ forms hold for $\ell \gg 1$; the others from the first layer.
     - `K1`: the kernel of the first layer. For half-stable activations it must lie on the attracting side of $K^\star$.
+
+    Examples:
+        >>> fw.critical.asymptotics("relu", [1, 10, 100]).V.tolist()
+        [0.0, 45.0, 495.0]
     """
     sigma = as_activation(activation)
     layer = as_layers(layers)
@@ -162,7 +166,12 @@ def semi_critical_asymptotics(
     activation: str | Activation, layers: Float[Array, "*l"] | Any, C_b: float, K1: float = 1.0
 ) -> Asymptotics:
     r"""A scale-invariant network with $C_W = 1/A_2$ and $C_b > 0$: $K = K^{(1)} + C_b(\ell-1)$, PDLT (5.116), and
-    $V = \nu\sum_{s<\ell}K_s^2 \to \frac\nu3\ell K^2$: exponents $p_0 = -1$, $p_V = -3$; PDLT (5.109)."""
+    $V = \nu\sum_{s<\ell}K_s^2 \to \frac\nu3\ell K^2$: exponents $p_0 = -1$, $p_V = -3$; PDLT (5.109).
+
+    Examples:
+        >>> fw.critical.semi_critical_asymptotics("relu", [1, 10], C_b=0.5).K.tolist()
+        [1.0, 5.5]
+    """
     sigma = as_scale_invariant(activation)
     layer = as_layers(layers)
     start, bias = as_number(K1, "K1", low=np.finfo(float).tiny), as_number(C_b, "C_b", low=0.0)

@@ -85,6 +85,10 @@ def tangent_asymptotics(
     - `layers`: layer numbers, from 1.
     - `K1`: the kernel of the first layer: 1 unless given; $K^\star$ for half-stable activations.
     - `lambda_b`, `lambda_W`: the rates, $\tilde\lambda$ in the $K^\star = 0$ class.
+
+    Examples:
+        >>> fw.critical.tangent_asymptotics("relu", [10], K1=1.0).Theta.tolist()
+        [15.0]
     """
     sigma, layer = as_activation(activation), as_layers(layers)
     rates = as_number(lambda_b, "lambda_b", low=0.0), as_number(lambda_W, "lambda_W", low=0.0)
@@ -183,6 +187,10 @@ def decay_exponents(activation: Activation, universality_class: UniversalityClas
     Both are zero where the susceptibilities stay at one, in the scale-invariant and half-stable classes. In the $K^\star = 0$ class
     $K' = K + cK^{1+q}$ and $\chi_\perp = 1 + dK^q$ give $p_0 = 1/q$ and $p_\perp = d/(qc)$, which is $b_1/a_1$ for $q = 1$; the
     second is infinite if $\chi_\perp$ has a correction of lower power, so that its products fall faster than any power.
+
+    Examples:
+        >>> fw.critical.decay_exponents(fw.ACTIVATIONS["tanh"], fw.criticality("tanh").universality_class)
+        (1.0, 1.0)
     """
     if universality_class is not UniversalityClass.ZERO:
         return 0.0, 0.0

@@ -148,6 +148,10 @@ def kernel_series(activation: str | Activation | Callable[[Array], Array]) -> Ke
     """The series at zero, with derivatives of order five, or nine when those show no correction.
 
     `DomainError` where a derivative at zero is infinite, as for $|z|^{3/2}$: there is no such series.
+
+    Examples:
+        >>> fw.critical.kernel_series("tanh").a1
+        -2.0
     """
     sigma = as_activation(activation)
     series = series_at_zero(sigma)

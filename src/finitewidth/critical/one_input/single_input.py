@@ -97,6 +97,10 @@ def single_input_flow(
     - `depth`: the number of layers $L$.
     - `C_b`, `C_W`: the hyperparameters of every layer.
     - `c_b1`, `c_W1`: their corrections, $C_{b,W} = c^{\{0\}} + c^{\{1\}}/n$.
+
+    Examples:
+        >>> fw.critical.single_input_flow("relu", 1.0, depth=3, C_b=0.0, C_W=2.0).V.round(6).tolist()
+        [0.0, 5.0, 10.0]
     """
     sigma = as_activation(activation)
     first = as_floats(K1, "K1")

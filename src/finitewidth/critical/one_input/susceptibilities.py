@@ -64,6 +64,10 @@ def susceptibilities(
     - `activation`: a name, an `Activation`, or any elementwise JAX callable.
     - `K`: the kernel, one positive number or an array of them.
     - `C_W`: the rescaled weight variance.
+
+    Examples:
+        >>> float(fw.susceptibilities("relu", K=1.0, C_W=2.0).chi_perp)
+        1.0
     """
     sigma = as_activation(activation)
     variance = as_floats(K, "K")

@@ -40,7 +40,12 @@ class TangentAverages(Result, _TangentAverages):
 
 
 def tangent_averages(activation: Activation, K: Float[Array, "*K"]) -> TangentAverages:
-    """All of them at each variance in `K`."""
+    """All of them at each variance in `K`.
+
+    Examples:
+        >>> round(float(fw.critical.tangent_averages(fw.ACTIVATIONS["relu"], np.asarray(1.0)).slopes), 6)
+        0.5
+    """
     single = single_input(activation, K)
     if isinstance(activation, ScaleInvariant):
         return TangentAverages(single, *_of_scale_invariant(activation, K))

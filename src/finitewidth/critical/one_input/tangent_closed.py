@@ -24,6 +24,12 @@ def constant_kernel(
 
     Scale-invariant, $h = 0$: PDLT (9.42), (9.44), (9.49)-(9.51), and $A$ with all the terms that PDLT (9.52) leaves out. At the
     critical point of a half-stable activation $h \ne 0$: then $D \sim \ell^3$ and $A \sim \ell^5$.
+
+    Examples:
+        >>> at = fw.critical.tangent_source(fw.critical.tangent_averages(fw.ACTIVATIONS["relu"], np.asarray(1.0)), 2.0)
+        >>> Theta, *_ = fw.critical.constant_kernel(at, 2.0, np.array([1.0, 2.0]), 1.0, 1.0)
+        >>> Theta.tolist()
+        [1.5, 3.0]
     """
     theta, k, h, s = lambda_b + lambda_W * at.g, lambda_W / C_W, at.h, at.v
     u = k * s + theta * at.mixed_covariance

@@ -90,7 +90,13 @@ class TangentSource(Result, _TangentSource):
 
 
 def tangent_source(at: TangentAverages, C_W: float | Array) -> TangentSource:
-    r"""The helper functions PDLT (9.8)-(9.11), $h = \tfrac12\chi_\perp'(K)$, and the sources of PDLT (9.13)-(9.16)."""
+    r"""The helper functions PDLT (9.8)-(9.11), $h = \tfrac12\chi_\perp'(K)$, and the sources of PDLT (9.13)-(9.16).
+
+    Examples:
+        >>> at = fw.critical.tangent_averages(fw.ACTIVATIONS["relu"], np.asarray(1.0))
+        >>> round(float(fw.critical.tangent_source(at, 2.0).chi_perp), 6)
+        1.0
+    """
     single, *four = at
     responses = single.g, C_W * single.dg, C_W * single.s, C_W * single.ds / 2
     return TangentSource(*responses, *(C_W**2 * source for source in (single.v, *four)))
@@ -163,6 +169,10 @@ def tangent_single_input_flow(
     - `depth`: the number of layers $L$.
     - `C_b`, `C_W`: the hyperparameters of every layer.
     - `lambda_b`, `lambda_W`: learning rates, scalars or one per layer.
+
+    Examples:
+        >>> fw.critical.tangent_single_input_flow("relu", 1.0, depth=3, C_b=0.0, C_W=2.0).Theta.tolist()
+        [1.5, 3.0, 4.5]
     """
     sigma = as_activation(activation)
     check_continuous(sigma)
@@ -180,7 +190,12 @@ def tangent_single_input_flow(
 @entry()
 def effective_exponents(values: Any, first_layer: int = 1) -> Float[np.ndarray, " steps"]:
     r"""$p_{\rm eff} = -\frac{d\log|\mathcal O|}{d\log\ell}$ between neighbouring layers: tends to the exponent of the scaling ansatz
-    $\mathcal O^{(\ell)} \sim \ell^{-p}$, PDLT (9.22)."""
+    $\mathcal O^{(\ell)} \sim \ell^{-p}$, PDLT (9.22).
+
+    Examples:
+        >>> fw.critical.effective_exponents(1 / np.arange(1.0, 6.0)).round(6).tolist()
+        [1.0, 1.0, 1.0, 1.0]
+    """
     magnitude = np.abs(np.asarray(values, dtype=float))
     layers = np.arange(first_layer, first_layer + len(magnitude))
     if not (magnitude > 0).all():

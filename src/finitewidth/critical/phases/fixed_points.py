@@ -38,6 +38,10 @@ def fixed_points(
 
     A fixed point is stable when $|\chi_\parallel(K^\star)| < 1$. Searched: $K = 0$ and, if the averages of the
     activation can be resolved there, $10^{-8} \le K \le 10^6$.
+
+    Examples:
+        >>> [point.K_star for point in fw.critical.fixed_points("relu", C_b=1.0, C_W=1.0)]
+        [2.0]
     """
     sigma = as_activation(activation)
     check_continuous(sigma)

@@ -36,6 +36,10 @@ def phase_diagram(
     - `activation`: a name, an `Activation`, or any elementwise JAX callable.
     - `C_b`, `C_W`: the two axes, non-negative.
     - `K1`: the first-layer kernel; the map is iterated from it, and may pass over a fixed point before it settles.
+
+    Examples:
+        >>> fw.phase_diagram("relu", C_b=[0.0, 0.5], C_W=[1.0, 2.0, 3.0]).phase.tolist()
+        [['vanishing', 'critical', 'exploding'], ['ordered', 'semi-critical', 'exploding']]
     """
     sigma = as_activation(activation)
     check_continuous(sigma)

@@ -44,6 +44,10 @@ def tangent_fixed_points(
     These are the fixed points of the recursions PDLT (9.6), (9.14)-(9.15), (9.19)-(9.21). Where $\chi_\perp \ge 1$ the tangent
     kernel grows without bound and there is none; with $\chi_\perp < 1$ the share of shallow layers dies exponentially,
     PDLT (9.28), however harmless the limit looks.
+
+    Examples:
+        >>> [round(point.K_star, 6) for point in fw.critical.tangent_fixed_points("relu", C_b=1.0, C_W=1.0)]
+        [2.0]
     """
     sigma = as_activation(activation)
     weight = as_number(C_W, "C_W", low=0.0)

@@ -18,7 +18,12 @@ from ...activations import ScaleInvariant
 
 
 def corner_strength(activation: ScaleInvariant) -> float:
-    r"""$\rho = \frac1\pi\frac{(a_+-a_-)^2}{a_+^2+a_-^2}$, PDLT (5.163); $1/\pi$ for ReLU."""
+    r"""$\rho = \frac1\pi\frac{(a_+-a_-)^2}{a_+^2+a_-^2}$, PDLT (5.163); $1/\pi$ for ReLU.
+
+    Examples:
+        >>> round(fw.critical.corner_strength(fw.ACTIVATIONS["relu"]), 6)
+        0.31831
+    """
     a, b = activation.a_plus, activation.a_minus
     return (a - b) ** 2 / (math.pi * (a**2 + b**2))
 
@@ -68,6 +73,10 @@ def angle_moments(activation: ScaleInvariant, psi: Float[Array, "*psi"] | float 
 
     $$\langle\sigma_+\sigma_-\rangle = \tfrac1{2\pi}(a_+-a_-)^2(\sin\psi-\psi\cos\psi) + A_2\cos\psi,\qquad
       \langle\sigma'_+\sigma'_-\rangle = A_2 - \tfrac{\psi}{2\pi}(a_+-a_-)^2.$$
+
+    Examples:
+        >>> round(float(fw.critical.angle_moments(fw.ACTIVATIONS["relu"], 0.5).values), 6)
+        0.445258
     """
     a, b = activation.a_plus, activation.a_minus
     same = as_floats(psi, "psi")

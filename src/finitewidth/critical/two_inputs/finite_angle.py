@@ -89,6 +89,10 @@ def angle_flow(
     - `activation`: scale-invariant.
     - `psi`: the angle in the first layer, in $[0, \pi]$, or an array of angles.
     - `K_d`: the kernel of each input, which criticality keeps.
+
+    Examples:
+        >>> fw.critical.angle_flow("relu", 0.5, depth=3).psi.round(6).tolist()
+        [0.5, 0.472316, 0.447691]
     """
     sigma = as_scale_invariant(activation)
     angle = as_angle(psi)
@@ -100,7 +104,12 @@ def angle_flow(
 @entry()
 def crossover_depth(activation: str | Activation, psi: float) -> float:
     r"""The depth beyond which the angle forgets where it began: $\ell_\times = \frac3{\rho\,\psi^{(1)}}$,
-    PDLT (5.169)."""
+    PDLT (5.169).
+
+    Examples:
+        >>> round(fw.critical.crossover_depth("relu", 0.1), 4)
+        94.2478
+    """
     sigma = as_scale_invariant(activation)
     angle, rho = float(as_angle(psi)), corner_strength(sigma)
     return math.inf if angle * rho == 0 else 3 / (rho * angle)

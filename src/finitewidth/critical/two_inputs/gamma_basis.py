@@ -37,7 +37,12 @@ class GammaComponents(Result, eqx.Module):
 
 @entry()
 def gamma_components(kernel: Float[Array, "*batch 2 2"] | Any) -> GammaComponents:
-    r"""$K_{[a]} = \mathrm{tr}(K\gamma^{[a]})/\mathrm{tr}(\gamma^{[a]}\gamma^{[a]})$, PDLT (5.20)."""
+    r"""$K_{[a]} = \mathrm{tr}(K\gamma^{[a]})/\mathrm{tr}(\gamma^{[a]}\gamma^{[a]})$, PDLT (5.20).
+
+    Examples:
+        >>> float(fw.critical.gamma_components([[1.0, 0.8], [0.8, 1.0]]).K_0)
+        0.9
+    """
     matrix = as_floats(kernel, "kernel")
     if matrix.shape[-2:] != (2, 2):
         raise ShapeError("kernel", f"shape {matrix.shape}", "2 x 2 kernels, shape (..., 2, 2)")
@@ -51,7 +56,12 @@ def first_layer_components(
 ) -> GammaComponents:
     r"""The first layer, exactly: $K_{[0]} = C_b + \frac{C_W}{n_0}|x_0|^2$,
     $K_{[1]} = \frac{C_W}{n_0}x_0\cdot\delta x$ and $K_{[2]} = \frac{C_W}{4n_0}|\delta x|^2$, from PDLT (5.2),
-    (5.17)-(5.19)."""
+    (5.17)-(5.19).
+
+    Examples:
+        >>> float(fw.critical.first_layer_components([1.0, 0.0], [0.0, 0.1], C_b=0.0, C_W=2.0).K_0)
+        1.0
+    """
     mean, difference = as_floats(x_0, "x_0"), as_floats(delta_x, "delta_x")
     if mean.ndim != 1 or mean.shape != difference.shape or mean.size == 0:
         raise ShapeError("x_0, delta_x", f"shapes {mean.shape} and {difference.shape}", "two vectors of length n_0")

@@ -40,6 +40,10 @@ def near_coincidence_average(
       K_{[2]} + \big(\tfrac{\delta K_{[1]}}{2K_{00}}\big)^2(z_0^2-K_{00})\Big]\partial_w^2F\Big\rangle,$$
 
     with $\partial_u = \partial_++\partial_-$, $\partial_w = \partial_+-\partial_-$, all at $z_+ = z_- = z_0$.
+
+    Examples:
+        >>> round(float(fw.critical.near_coincidence_average(lambda a, b: a * b, 1.0, 0.0, 0.0, 0.1)), 6)
+        0.9
     """
     first = _along(function, 1.0, -1.0)
     second = _along(first, 1.0, -1.0)

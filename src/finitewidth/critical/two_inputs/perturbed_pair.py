@@ -124,6 +124,10 @@ def perturbed_pair_flow(
     **Arguments:**
 
     - `K_00`, `delta_K_1`, `deltadelta_K_2`: the first layer; `first_layer_components` makes them from inputs.
+
+    Examples:
+        >>> fw.critical.perturbed_pair_flow("tanh", 1.0, 0.1, 0.1, depth=3, C_b=0.0, C_W=1.0).K_00.round(6).tolist()
+        [1.0, 0.394294, 0.23645]
     """
     sigma = as_activation(activation)
     check_no_corner(sigma)

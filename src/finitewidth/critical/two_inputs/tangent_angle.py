@@ -57,6 +57,10 @@ def tangent_angle_flow(
     - `psi`: the angle of the inputs, in $[0, \pi]$.
     - `K_d`: the kernel of each input, which criticality keeps.
     - `lambda_b`, `lambda_W`: learning rates, scalars or one per layer.
+
+    Examples:
+        >>> fw.critical.tangent_angle_flow("relu", 0.5, depth=3).diagonal.tolist()
+        [1.5, 3.0, 4.5]
     """
     sigma, layers = as_scale_invariant(activation), as_count(depth, "depth")
     angle = as_angle(psi)

@@ -69,6 +69,12 @@ def predict(
     - `batch`: how many samples a step of `"sgd"` sees, in epochs shuffled by `seed`; or the samples of each step.
     - `record`: the times (of gradient flow) or steps at which the trajectory is kept, beside the first and the last.
     - `progress`: a progress bar over the recorded moments; by default for long runs in a terminal.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> prediction = fw.predict(net, x_train=[[1.0, 0.5]], y_train=[[1.0]], x_test=[[0.3, -1.0]])
+        >>> prediction.mean.round(4).tolist()
+        [[0.4405]]
     """
     if algorithm not in ALGORITHMS:
         raise UnknownNameError("algorithm", algorithm, ALGORITHMS)

@@ -32,6 +32,10 @@ def smooth_labels(classes: Any, epsilon: float) -> Float[np.ndarray, "N n_L"]:
 
     - `classes`: one-hot rows, shape (N, n_L).
     - `epsilon`: in (0, 1).
+
+    Examples:
+        >>> fw.learning.kernel.smooth_labels([[1.0, 0.0]], 0.1).tolist()
+        [[0.9, 0.1]]
     """
     hot = np.asarray(as_floats(classes, "classes"))
     if hot.ndim != 2 or hot.shape[1] < 2:

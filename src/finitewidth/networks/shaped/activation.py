@@ -204,14 +204,24 @@ class _Stretched:
 
 
 def shaped_relu(c_plus: float = 0.0, c_minus: float = -1.0, exponent: float = 0.5) -> ShapedReLU:
-    r"""The leaky ReLU with slopes $1 + c_\pm n^{-p}$ (Shaped Transformer Eq. 5)."""
+    r"""The leaky ReLU with slopes $1 + c_\pm n^{-p}$ (Shaped Transformer Eq. 5).
+
+    Examples:
+        >>> fw.shaped.shaped_relu(0.0, -1.0)
+        ShapedReLU(c_plus=0.0, c_minus=-1.0, exponent=0.5)
+    """
     return ShapedReLU(as_number(c_plus, "c_plus"), as_number(c_minus, "c_minus"), _exponent(exponent))
 
 
 def shaped_smooth(
     activation: str | Activation | Callable[[Array], Array] = "tanh", a: float = 1.0, exponent: float = 0.5
 ) -> ShapedSmooth:
-    r"""$S\phi(x/S)$ with $S = a n^p$: any activation smooth at zero, stretched until it is almost linear (lecture 17)."""
+    r"""$S\phi(x/S)$ with $S = a n^p$: any activation smooth at zero, stretched until it is almost linear (lecture 17).
+
+    Examples:
+        >>> fw.shaped.shaped_smooth("tanh", a=2.0).phi3
+        -2.0
+    """
     a = as_number(a, "a", low=0.0)
     if a == 0:
         raise DomainError("a", a, "a positive number")

@@ -18,7 +18,12 @@ def as_token_covariance(V: Any, argument: str) -> Float[Array, "m m"]:
 
 
 def equal_tokens(tokens: int, correlation: float) -> Float[np.ndarray, "m m"]:
-    """The covariance of tokens of unit mean square, all equally correlated."""
+    """The covariance of tokens of unit mean square, all equally correlated.
+
+    Examples:
+        >>> fw.shaped.equal_tokens(2, 0.5).tolist()
+        [[1.0, 0.5], [0.5, 1.0]]
+    """
     lowest = -1 / max(1, as_count(tokens, "tokens") - 1)
     rho = as_number(correlation, "correlation", low=lowest, high=1.0)
     return (1 - rho) * np.eye(tokens) + rho

@@ -30,6 +30,13 @@ def compare(theory: Any, measured: Any) -> Comparison | LawComparison | Predicti
     [`LawComparison`][finitewidth.reports.comparison.laws.LawComparison] of quantiles and distances; for predictions a
     [`PredictionComparison`][finitewidth.reports.comparison.predictions.PredictionComparison] at the moments that both know. Print it,
     or call its `plot`.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> theory = fw.flow(net, [[1.0, 0.5], [0.3, -1.0]])
+        >>> measured = fw.simulate(net, [[1.0, 0.5], [0.3, -1.0]], networks=1000)
+        >>> fw.compare(theory, measured).worst.quantity in ("G", "G1", "V")
+        True
     """
     if isinstance(theory, Prediction):
         if not isinstance(measured, Prediction):

@@ -1,0 +1,96 @@
+"""The examples in the docstrings of public functions run, and give what they say.
+
+They are run with `fw`, `np` and, for those that write a file, `path`. Numbers are compared to six digits: compilers differ in the
+last ones.
+"""
+
+import doctest
+import inspect
+import math
+import re
+import warnings
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib import pyplot
+
+import finitewidth as fw
+from finitewidth import ValidityWarning
+
+mpl.use("Agg")
+
+COMPILED_FOR_LONG = {"report", "transformer_report", "recommend_shaping", "step_advice"}
+# Functions whose arguments no user can make; and the room whose functions are being written: the list may only become shorter.
+WITHOUT = {"finitewidth.expansion.next_order.third_cumulant", "finitewidth.figures.comparison.deviations_by_time"}
+UNFINISHED = "finitewidth.learning."
+NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
+
+
+def public_functions():
+    found, ahead, seen = {}, [fw], set()
+    while ahead:
+        module = ahead.pop()
+        seen.add(module)
+        for name, thing in vars(module).items():
+            if name.startswith("_"):
+                continue
+            if inspect.ismodule(thing) and hasattr(thing, "__path__") and thing.__name__.startswith("finitewidth."):
+                ahead += [thing] if thing not in seen else []
+            elif inspect.isfunction(thing) and thing.__module__.startswith("finitewidth."):
+                found[f"{thing.__module__}.{thing.__name__}"] = thing
+    return dict(sorted(found.items()))
+
+
+FUNCTIONS = public_functions()
+WITH = [name for name, function in FUNCTIONS.items() if ">>>" in (function.__doc__ or "")]
+RUN = [name for name in WITH if name != "finitewidth._compile.compilation_cache"]  # it changes JAX's settings
+FAST = [name for name in RUN if name.rpartition(".")[2] not in COMPILED_FOR_LONG]
+
+
+class Close(doctest.OutputChecker):
+    """The same words, and numbers that agree to six digits."""
+
+    def check_output(self, want, got, optionflags):
+        if NUMBER.sub("", want) != NUMBER.sub("", got):
+            return False
+        pairs = zip(NUMBER.findall(want), NUMBER.findall(got), strict=True)
+        return all(math.isclose(float(one), float(other), rel_tol=2e-6, abs_tol=2e-6) for one, other in pairs)
+
+
+def run(name, tmp_path):
+    names = {"fw": fw, "np": np, "path": tmp_path / "thing.fw"}
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(FUNCTIONS[name]), names, name, None, 0)
+    said = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ValidityWarning)  # networks as narrow as these are beyond what theory trusts
+        found = doctest.DocTestRunner(checker=Close(), verbose=False).run(test, out=said.append)
+    pyplot.close("all")
+    assert found.attempted > 0
+    assert found.failed == 0, "".join(said)
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_an_example_runs(name, tmp_path):
+    run(name, tmp_path)
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("name", sorted(set(RUN) - set(FAST)))
+def test_a_long_example_runs(name, tmp_path):
+    run(name, tmp_path)
+
+
+def test_every_public_function_has_an_example():
+    without = set(FUNCTIONS) - set(WITH) - WITHOUT
+    assert sorted(name for name in without if not name.startswith(UNFINISHED)) == []
+    assert set(FUNCTIONS) >= WITHOUT
+
+
+def test_an_example_that_is_wrong_is_found():
+    """In its words, or in the sixth digit of a number; not in the tenth."""
+    check = Close().check_output
+    assert check("[0.1, 2.0]\n", "[0.1000000001, 2.0]\n", 0)
+    assert not check("[0.1, 2.0]\n", "[0.1001, 2.0]\n", 0)
+    assert not check("'tanh'\n", "'relu'\n", 0)
+    assert not check("[0.1]\n", "[0.1, 2.0]\n", 0)
