@@ -106,6 +106,14 @@ def array_of(annotation: type, name: str) -> np.ndarray:
     return values > 1.5 if "bool" in kinds else values.astype(int) if "float64" not in kinds else values
 
 
+def posterior() -> typing.Any:
+    """Of one output on two test samples; the rest as its annotations say."""
+    values = {name: filled(annotation, name) for name, annotation in fields_of(fw.results.Posterior).items()}
+    shapes = {"mean": (2, 1), "sample_covariance": (2, 2), "wiring": (2, 2, 1, 1), "log_evidence": ()}
+    values |= {name: np.full(shape, 0.5) for name, shape in shapes.items()} | {"whole_covariance": None}
+    return fw.results.Posterior(**values)
+
+
 def report() -> typing.Any:
     """On made-up numbers: what a report is made of does not matter here."""
     from functools import partial
@@ -147,6 +155,7 @@ EXAMPLES: dict[type, typing.Callable[[], typing.Any]] = {
     fw.MLP: lambda: NET,
     fw.results.Flow: measured_flow,
     fw.results.Metric: lambda: measured_flow().metric,
+    fw.results.Posterior: posterior,
     fw.results.Tangent: tangent,
     fw.results.CovarianceLaw: law,
     fw.reports.Comparison: lambda: fw.compare(made_up.theory(), measured_flow()),
@@ -169,6 +178,12 @@ EXAMPLES: dict[type, typing.Callable[[], typing.Any]] = {
     fw.shaped.BlockNetwork: lambda: BLOCK.at(width=8, depth=3),
     fw.ensembles.LazyGaussian: lambda: fw.ensembles.LazyGaussian(jax.random.key(0), (4, 3), 1.0),
     fw.critical.PhaseDiagram: lambda: diagram(),
+    fw.learning.bayesian.ModelComparison: lambda: fw.learning.bayesian.ModelComparison(
+        (NET, NET.replace(C_W=2.0)), np.array([-1.0, -2.0]), np.log([0.5, 0.5])
+    ),
+    fw.learning.bayesian.EvidenceScan: lambda: fw.learning.bayesian.EvidenceScan(
+        np.array([0.0, 0.1]), np.array([1.0, 1.5, 2.0]), (2, 3), np.arange(-12.0, 0.0).reshape(2, 3, 2)
+    ),
     fw.advice.ShapingAdvice: lambda: fw.advice.ShapingAdvice(
         (0.1, 0.2), (1.0,), tuple((fw.advice.Fates(0.0, explosion, 0.01),) for explosion in (0.02, 0.3))
     ),

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from .._result import Result
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Deviations:
+class Deviations(Result):
     """Entries of quantities in layers, theory beside measurement: columns of equal length, an entry at each index."""
 
     quantity: np.ndarray

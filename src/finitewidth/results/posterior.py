@@ -8,13 +8,14 @@ from jaxtyping import Float
 
 from .._entry import entry
 from .._errors import ArgumentError
+from .._result import Result
 from .._validation import as_count, as_seed
 from ..networks import MLP
 from .measurement import Leaf, Measurement
 from .prediction import OutputMoments
 
 
-class Representation(eqx.Module, Generic[Leaf]):
+class Representation(Result, eqx.Module, Generic[Leaf]):
     r"""The kernels that hidden layers show to the layer behind them, before and after seeing the data.
 
     Entry $\ell-1$ along the first axis is hidden layer $\ell$: the mean of

@@ -63,6 +63,13 @@ def robustness_asymptotics(
     - `depths`: $L$, from 1.
     - `delta_squared`: $\delta^2$.
     - `lambda_b`, `lambda_W`: $\tilde\lambda_b, \tilde\lambda_W$, or the rates themselves if `uniform`.
+
+    Examples:
+        >>> fw.critical.robustness_asymptotics("tanh", [10.0, 100.0])
+        RobustnessAsymptotics of 2 rows: p_perp = 1
+          index  depths  Theta_00  deltadelta_The  robustness
+              0      10       1.5               1     -1.3333
+              1     100       1.5               1     -1.3333
     """
     sigma, L = as_activation(activation), as_layers(depths)
     rates = as_number(lambda_b, "lambda_b", low=0.0), as_number(lambda_W, "lambda_W", low=0.0)

@@ -83,6 +83,12 @@ def tangent_pair_flow(net: MLP, x_0: Any, delta_x: Any) -> TangentPair:
 
     - `net`: the network, with its rates.
     - `x_0`, `delta_x`: the midpoint and the difference of the inputs, vectors of length n_0.
+
+    Examples:
+        >>> net = fw.MLP("tanh", (2, 8, 8, 1))
+        >>> pair = fw.critical.tangent_pair_flow(net, [1.0, 0.5], [0.1, 0.0])
+        >>> pair.kernel.K_00.round(6).tolist()
+        [0.625, 0.310917, 0.202149]
     """
     check_no_corner(as_mlp(net).activation)
     middle, difference = as_floats(x_0, "x_0"), as_floats(delta_x, "delta_x")

@@ -9,13 +9,15 @@ from jaxtyping import Float
 
 from ..._entry import entry
 from ..._errors import DomainError, ShapeError
+from ..._result import Result
+from ..._table import Table
 from ..._validation import as_count, as_floats, as_number
 from ...networks import MLP, as_mlp
 from .bayes import log_evidence_of_data
 
 
-@dataclass(frozen=True, eq=False)
-class ModelComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison(Result):
     """Hypotheses and what the data say of them."""
 
     nets: tuple[MLP, ...]
@@ -23,6 +25,12 @@ class ModelComparison:
     r"""$\log p(y|\mathcal H)$ of each, PDLT (6.34) with its $1/n$ correction at order 1."""
     log_prior: Float[np.ndarray, " M"]
     r"""$\log p(\mathcal H)$ of each before seeing the data."""
+
+    def table(self) -> Table:
+        """One row for each hypothesis."""
+        columns = {"log_evidence": self.log_evidence, "log_prior": self.log_prior, "probability": self.probabilities}
+        names = np.array([repr(net) for net in self.nets])
+        return Table({"best": self.best}, {"hypothesis": np.arange(len(names)), **columns, "net": names})
 
     @property
     def log_bayes_factors(self) -> Float[np.ndarray, "M M"]:

@@ -10,6 +10,8 @@ from jaxtyping import Float
 from ..._entry import entry
 from ..._errors import BlowUpError, DomainError, ShapeError
 from ..._progress import ProgressBar
+from ..._result import Result
+from ..._table import Table
 from ..._validation import as_count, as_floats, as_number
 from ...kernels.kernel_map import kernel_recursion
 from ...networks import MLP, as_mlp
@@ -18,8 +20,8 @@ from .data import as_data
 from .evidence import log_density, noisy_kernel
 
 
-@dataclass(frozen=True, eq=False)
-class EvidenceScan:
+@dataclass(frozen=True, eq=False, repr=False)
+class EvidenceScan(Result):
     """The logarithm of the evidence over a grid."""
 
     C_b: Float[np.ndarray, " b"]
@@ -28,6 +30,12 @@ class EvidenceScan:
     log_evidence: Float[np.ndarray, "b w depths"]
     r"""$\log p(y|C_b, C_W, L)$; minus infinity where a kernel leaves the range of numbers, which both PDLT (6.37) and
     PDLT (6.38) say: kernels that are far too large and far too small are both refuted."""
+
+    def table(self) -> Table:
+        """One row for each point of the grid."""
+        C_b, C_W, depth = np.meshgrid(self.C_b, self.C_W, np.asarray(self.depths), indexing="ij")
+        columns = {"C_b": C_b, "C_W": C_W, "depth": depth, "log_evidence": self.log_evidence}
+        return Table({"best (C_b, C_W, depth)": self.best}, {name: np.ravel(grid) for name, grid in columns.items()})
 
     @property
     def best(self) -> tuple[float, float, int]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..._arrays import Array
 from ..._errors import ArgumentError, ShapeError
-from ..._result import Result
 from ..._table import Table, values_of
 from ...results import Deviations, Flow, Measurement
 from ..plain import plain
@@ -30,7 +29,7 @@ _SAME_INPUTS = 1e-9  # relative difference of first-layer kernels, which a kerne
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Result, Deviations):
+class Comparison(Deviations):
     """Every independent entry of G, G1, V and, if both sides know them, H, H1, A, B, D, F in every layer measured;
     columns are arrays of equal length.
 
