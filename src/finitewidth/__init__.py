@@ -58,6 +58,7 @@ from .learning import (
     compare_models as compare_models,
     gradient_step as gradient_step,
     predict as predict,
+    train as train,
 )
 from .networks import MLP as MLP, shaped as shaped
 from .networks.shaped import (

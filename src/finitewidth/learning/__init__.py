@@ -59,6 +59,7 @@ from .step import (
     predicted_change as predicted_change,
     predicted_loss_change as predicted_loss_change,
 )
+from .training import LazyWeights as LazyWeights, TrainedNetworks as TrainedNetworks, train as train
 
 if TYPE_CHECKING:
     from .kernel.regressor import KernelNetworkRegressor as KernelNetworkRegressor

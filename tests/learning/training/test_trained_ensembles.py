@@ -1,0 +1,108 @@
+"""Ensembles of trained networks: lazy ones have the law of dense ones, and wide ones that of the kernel prediction."""
+
+import jax
+import numpy as np
+import pytest
+
+import finitewidth as fw
+from finitewidth.learning.training.dense import train_dense
+from finitewidth.learning.training.lazy import train_lazy
+from finitewidth.learning.training.plan import plan_training
+
+pytestmark = pytest.mark.measured
+
+RANDOM = np.random.default_rng(0)
+X, Y, SEEN = RANDOM.normal(size=(4, 3)), RANDOM.normal(size=(4, 2)), RANDOM.normal(size=(2, 3))
+P = np.exp(Y) / np.exp(Y).sum(axis=1, keepdims=True)
+BATCHES = fw.learning.kernel.schedule.shuffled_batches(4, 2, 8, 0)
+
+
+@pytest.mark.parametrize(
+    ("width", "loss", "batch", "rate"),
+    [
+        (8, "mse", None, 0.1),
+        (24, "mse", BATCHES, 0.1),
+        (24, "cross_entropy", None, 0.6),
+        (8, "cross_entropy", BATCHES, 0.6),
+    ],
+)
+def test_lazy_networks_have_the_law_of_dense_ones(width, loss, batch, rate):
+    """Loss after every step, mean and covariance after three numbers of steps, of networks so narrow that training moves their
+    kernels by half: in standard errors of both. At width 8 all directions are soon asked, at width 24 never."""
+    net = fw.MLP("tanh", (3, width, width, width, 2), C_b=0.1, C_W=1.5, lambda_b=0.5)
+    how = {"rate": rate, "steps": 8, "loss": loss, "batch": batch, "record": [3]}
+    y = {"mse": Y, "cross_entropy": P}[loss]
+    dense = fw.train(net, X, y, SEEN, networks=8000, **how)
+    lazy = fw.train(net, X, y, SEEN, networks=500, seed=1, method="lazy", **how)
+    assert lazy.lazy_weights.worst_overlap < 1e-13
+    for one, other in (
+        (dense.loss, lazy.loss),
+        (dense.trajectory.mean, lazy.trajectory.mean),
+        (dense.trajectory.covariance, lazy.trajectory.covariance),
+    ):
+        error = np.hypot(one.standard_error, other.standard_error)
+        np.testing.assert_array_less(np.abs(one.mean - other.mean), 4.5 * error)
+    assert dense.loss.mean[-1] < 0.7 * dense.loss.mean[0] or loss == "cross_entropy"
+
+
+STEPS = 40
+
+
+def deviations(width, networks, method="dense"):
+    """Trained outputs less those of a network of infinite width with the same first outputs, at [network, point]."""
+    net = fw.MLP("tanh", (3, width, width, 1), C_b=0.1, C_W=1.5)
+    y, points = Y[:, :1], np.concatenate([X, SEEN])
+    plan, _ = plan_training(net, X, y, points, None, STEPS, "mse", None, 0, None)
+    if method == "dense":
+        lane = 64
+        found = [np.asarray(train_dense(plan, 0, first, lane).outputs) for first in range(0, networks, lane)]
+    else:
+        found = [train_lazy(plan, 0, number).outputs for number in range(networks)]
+    first, last = np.concatenate(found)[..., 0].transpose(1, 0, 2)
+    theta = np.asarray(fw.frozen_ntk(net, points))
+    limit = first.T
+    for _ in range(STEPS):
+        limit = limit - plan.rate * theta[:, :4] @ (limit[:4] - y)
+    return last - limit.T
+
+
+def test_trained_networks_approach_the_kernel_prediction():
+    """PDLT (10.39): outputs fluctuate about those of the frozen kernel by a variance of order 1/n, from 128 to 100,000 neurons."""
+    widths = np.asarray([128, 512, 100_000])
+    found = [deviations(128, 256), deviations(512, 64), deviations(100_000, 4, "lazy")]
+    squares = [np.mean(each**2) for each in found]
+    slopes = np.diff(np.log(squares)) / np.diff(np.log(widths))
+    np.testing.assert_allclose(slopes, -1, atol=[0.35, 0.15])
+    assert np.abs(found[-1]).max() < 0.03
+
+
+def test_means_of_trained_networks_approach_the_kernel_prediction():
+    """PDLT (10.40): the mean deviates by order 1/n; the coefficient at width 64 and at width 256 is the same, and not zero."""
+    coefficients = []
+    for width, networks in ((64, 16_384), (256, 8192)):
+        found = width * deviations(width, networks)
+        coefficients.append((found.mean(axis=0), found.std(axis=0) / np.sqrt(networks)))
+    (narrow, narrow_error), (wide, wide_error) = coefficients
+    np.testing.assert_array_less(
+        np.abs(narrow - wide), 4 * np.hypot(narrow_error, wide_error) + 4 / 64 * np.abs(narrow)
+    )
+    assert (np.abs(wide) > 5 * wide_error).any()
+
+
+def test_hundred_thousand_neurons_a_layer():
+    """Four layers, eight points, a hundred steps: it learns as its kernel does, in memory of order width times questions."""
+    width, samples = 100_000, 8
+    net = fw.MLP("tanh", (4, width, width, width, 1), C_b=0.1, C_W=1.5)
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(samples, 4)), random.normal(size=(samples, 1))
+    plan, _ = plan_training(net, x, y, x, None, 100, "mse", None, 0, [50])
+    outcome = train_lazy(plan, 0, 0)
+    theta = np.asarray(fw.frozen_ntk(net, x))
+    limit, losses = np.asarray(outcome.outputs)[0, 0], []
+    for _ in range(101):
+        losses.append(np.sum((limit - y) ** 2) / 2)
+        limit = limit - plan.rate * theta @ (limit - y)
+    np.testing.assert_allclose(outcome.losses[0], losses, rtol=0.05)
+    assert outcome.worst_overlap[0] < 1e-13
+    assert outcome.directions[0] < samples * 2 * 100 / 2  # most questions repeat, to rounding
+    jax.clear_caches()
