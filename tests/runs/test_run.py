@@ -168,3 +168,31 @@ def test_rows_beyond_the_end_are_dropped():
     np.testing.assert_array_equal(store[0][:, 0], [1, 1, 1, 1, 5, 5])
     np.testing.assert_array_equal(store[1], np.arange(6))
     assert (store[0].dtype, store[1].dtype) == (np.float64, np.int64)
+
+
+def test_the_bar_counts_the_parts_of_each(monkeypatch):
+    """Three networks of five parts; told from within a lane, and at the end of each chunk."""
+    told = []
+
+    class Bar:
+        def __init__(self, total, shown, done=0, things="networks"):
+            told.append((total, done, things))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exception):
+            pass
+
+        def advance_to(self, done):
+            told.append(done)
+
+    def in_parts(state, first, tell):
+        for part in (2, 5):
+            tell(part)
+        return state + first
+
+    monkeypatch.setattr("finitewidth.runs.run.ProgressBar", Bar)
+    found = run(in_parts, np.zeros(()), total=3, lane=1, chunk_size=1, problem="parts", things="steps", parts=5)
+    assert found == 3
+    assert told == [(15, 0, "steps"), 2, 5, 5, 7, 10, 10, 12, 15, 15]

@@ -1,5 +1,7 @@
 """`train`: what it reports is what its networks do, whatever the chunks, and what cannot be trained is refused by name."""
 
+import sys
+
 import jax
 import numpy as np
 import pytest
@@ -105,7 +107,7 @@ def test_neither_chunks_nor_interruptions_change_a_result(trained, method, tmp_p
 
     with monkeypatch.context() as patched:
         patched.setattr(Checkpoint, "save", save_once)
-        patched.setattr("finitewidth.learning.training.train.lane_size", lambda *_: 1)
+        patched.setattr(sys.modules["finitewidth.learning.training.train"], "lane_size", lambda *_: 1)
         alone = train(method=method)
         with pytest.raises(KeyboardInterrupt):
             train(method=method, checkpoint=tmp_path / "run.npz", chunk_size=1)

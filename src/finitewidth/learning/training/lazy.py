@@ -5,6 +5,7 @@ $k$ others costs $O(nk)$ time, and a direction not asked before $16n$ bytes: mem
 its square. Signals that move slowly soon lie in the span of what was asked, to rounding, and then add nothing.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -22,8 +23,8 @@ from .outcome import Outcome
 from .plan import Plan
 
 
-def train_lazy(plan: Plan, seed: int, number: int) -> Outcome:
-    """Network `number` of a seed, as a lane of one."""
+def train_lazy(plan: Plan, seed: int, number: int, tell: Callable[[int], None] = lambda _: None) -> Outcome:
+    """Network `number` of a seed, as a lane of one. `tell` is told how many forward passes, one more than there are steps, are done."""
     network = LearningNetwork(plan.drawn, np.random.default_rng([seed, number]))
     outputs, losses = [], []
     for step, batch in enumerate([*plan.seen, None]):
@@ -40,6 +41,7 @@ def train_lazy(plan: Plan, seed: int, number: int) -> Outcome:
             raise plan.diverged(number, step) from None
         if not np.isfinite(losses[-1]):
             raise plan.diverged(number, step)
+        tell(step + 1)
     sides = [(weights.right.directions, weights.left.directions) for weights in network.lazy_weights]
     for basis in (basis for pair in sides for basis in pair):
         basis.measure()

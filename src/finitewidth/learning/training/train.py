@@ -1,7 +1,7 @@
 """`train`: what real networks do when they are trained."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -104,8 +104,8 @@ def train(
     lane = lane_size(dense_numbers(plan), networks) if method == "dense" else 1
     _check_memory(plan, networks, method, lane)
 
-    def advance(store: Outcome, first: int) -> Outcome:
-        found = train_dense(plan, seed, first, lane) if method == "dense" else train_lazy(plan, seed, first)
+    def advance(store: Outcome, first: int, *tell: Callable[[int], None]) -> Outcome:
+        found = train_dense(plan, seed, first, lane) if method == "dense" else train_lazy(plan, seed, first, *tell)
         return put(store, first, found)
 
     outcome = run(
@@ -117,6 +117,8 @@ def train(
         chunk_size=lane if chunk_size is None else chunk_size,
         checkpoint=checkpoint,
         progress=progress,
+        things="networks" if method == "dense" else "steps",
+        parts=1 if method == "dense" else plan.steps[-1] + 1,
         check=partial(_check_finite, plan=plan),
     )
     trajectory = _trajectory(plan, outcome)
