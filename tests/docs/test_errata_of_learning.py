@@ -75,7 +75,8 @@ def test_the_variance_of_interpolation_is_of_fourth_order():
 
 @pytest.mark.parametrize(("name", "right"), [("tanh", 1.5), ("sin", 1.25)])
 def test_robustness_at_uniform_rates(name, right):
-    r"""PDLT (10.70), (10.80)-(10.81): the recursion over 4000 layers with $\lambda_b = \frac12$, $\lambda_W = 1$; printed, it would tend to 1."""
+    r"""PDLT (10.70), (10.80)-(10.81): the recursion over 4000 layers with $\lambda_b = \frac12$, $\lambda_W = 1$; the printed limit
+    is 1."""
     value, slope, bend = {
         "tanh": (np.tanh, lambda z: 1 / np.cosh(z) ** 2, lambda z: -2 * np.tanh(z) / np.cosh(z) ** 2),
         "sin": (np.sin, np.cos, lambda z: -np.sin(z)),

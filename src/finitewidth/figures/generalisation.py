@@ -1,0 +1,48 @@
+"""Bias and variance of trained networks, by depth; predictions along a line."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._result import picture_of
+from ..learning import GeneralisationError, Line
+from .style import BLUE, GREY, ORANGE, one_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def generalisation_by_depth(
+    depths: Sequence[int], errors: Sequence[GeneralisationError], axes: "Axes | None" = None
+) -> "Axes":
+    """Bias, variance and their sum, the mean test loss, against depth.
+
+    **Arguments:**
+
+    - `depths`: of the networks.
+    - `errors`: what `learning.generalisation_error` says of each.
+    """
+    axes = one_axes(axes)
+    looks = (("total", GREY, "-"), ("bias", BLUE, "--"), ("variance", ORANGE, ":"))
+    for name, color, style in looks:
+        axes.plot(depths, [float(getattr(error, name)) for error in errors], style, color=color, label=name)
+    axes.set(xlabel="depth", ylabel="mean test loss", xscale="log")
+    axes.legend()
+    return axes
+
+
+@picture_of(Line)
+def along_line(line: Line, axes: "Axes | None" = None) -> "Axes":
+    """The first output along the line through two training inputs, with a band of one standard deviation over initialisations, and
+    the straight line."""
+    axes = one_axes(axes)
+    mean, deviation = np.asarray(line.mean)[:, 0], np.asarray(line.standard_deviation)
+    axes.plot(line.s, mean, color=BLUE, label="mean")
+    axes.fill_between(
+        line.s, mean - deviation, mean + deviation, color=BLUE, alpha=0.2, linewidth=0, label="one deviation"
+    )
+    axes.plot(line.s, np.asarray(line.straight)[:, 0], color=GREY, linestyle="--", linewidth=1.0, label="straight")
+    axes.set(xlabel="s", ylabel="output")
+    axes.legend()
+    return axes
