@@ -1,5 +1,6 @@
 """Bias and variance of the mean test loss by depth, at criticality and off it."""
 
+import jax
 import numpy as np
 from save import panels, save
 
@@ -9,6 +10,7 @@ from finitewidth.kernels.tangent_map import tangent_kernel_recursion
 from finitewidth.learning import generalisation_error, predict
 from finitewidth.networks import MLP
 
+jax.config.update("jax_enable_x64", True)  # kernels of all layers are asked for without going through a door
 DEPTH = 64
 DEPTHS = [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, DEPTH]
 random = np.random.default_rng(0)

@@ -22,12 +22,20 @@ def generalisation_by_depth(
 
     - `depths`: of the networks.
     - `errors`: what `learning.generalisation_error` says of each.
+
+    Examples:
+        >>> kernel = [[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]]
+        >>> error = fw.learning.generalisation_error(fw.predict(kernel=kernel, y_train=[1.0, 0.0]), [0.5])
+        >>> fw.figures.generalisation_by_depth([2, 4], [error, error]).get_xlabel()
+        'depth'
     """
     axes = one_axes(axes)
     looks = (("total", GREY, "-"), ("bias", BLUE, "--"), ("variance", ORANGE, ":"))
     for name, color, style in looks:
         axes.plot(depths, [float(getattr(error, name)) for error in errors], style, color=color, label=name)
-    axes.set(xlabel="depth", ylabel="mean test loss", xscale="log")
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set(xlabel="depth", ylabel="mean test loss")
     axes.legend()
     return axes
 
@@ -35,7 +43,14 @@ def generalisation_by_depth(
 @picture_of(Line)
 def along_line(line: Line, axes: "Axes | None" = None) -> "Axes":
     """The first output along the line through two training inputs, with a band of one standard deviation over initialisations, and
-    the straight line."""
+    the straight line.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> line = fw.learning.predict_along_line(net, [1.0, 0.5], [0.3, -1.0], 1.0, 0.0, 0.5)
+        >>> fw.figures.along_line(line).get_ylabel()
+        'output'
+    """
     axes = one_axes(axes)
     mean, deviation = np.asarray(line.mean)[:, 0], np.asarray(line.standard_deviation)
     axes.plot(line.s, mean, color=BLUE, label="mean")

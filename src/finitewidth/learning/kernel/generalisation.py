@@ -51,6 +51,12 @@ def generalisation_error(prediction: OutputMoments, y_test: Any, loss: str | Los
     - `prediction`: what `predict` returns, or its `trajectory`, for every moment of it.
     - `y_test`: targets, one test input a row.
     - `loss`: a name, or a function of outputs and targets, one sample a row, to a number that is a sum over samples.
+
+    Examples:
+        >>> kernel = [[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]]
+        >>> error = fw.learning.generalisation_error(fw.predict(kernel=kernel, y_train=[1.0, 0.0]), [0.5])
+        >>> float(error.bias.round(6)), float(error.variance.round(6))
+        (0.125, 0.42)
     """
     if not isinstance(prediction, OutputMoments):
         raise ArgumentError("prediction", type(prediction).__name__, "a Prediction or its trajectory")
@@ -100,6 +106,12 @@ def optimal_stopping(
     on `points` times that are then refined twice about the best.
 
     **Arguments:** as for `predict`; `y_test` are targets to be told.
+
+    Examples:
+        >>> kernel = [[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]]
+        >>> best = fw.learning.optimal_stopping(kernel=kernel, y_train=[1.0, 0.0], y_test=[0.5])
+        >>> bool(best.error.total < best.at_the_end.total)
+        True
     """
     kernels, _ = kernels_and_problem(net, x_train, y_train, x_test, kernel)
     values = eigvalsh(kernels.Theta_train)

@@ -44,6 +44,11 @@ def predict_along_line(net: MLP, x_plus: Any, x_minus: Any, y_plus: Any, y_minus
     - `x_plus`, `x_minus`: the training inputs, vectors of length n_0, and `y_plus`, `y_minus` their targets, numbers or vectors of
       length n_L.
     - `s`: where to ask; in [0, 1] between the two, elsewhere beyond.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.learning.predict_along_line(net, [1.0, 0.5], [0.3, -1.0], 1.0, 0.0, 0.5).mean.round(4).tolist()
+        [[0.4307]]
     """
     plus, minus = _two_inputs(as_mlp(net), x_plus, x_minus)
     where = np.atleast_1d(np.asarray(as_floats(s, "s")))

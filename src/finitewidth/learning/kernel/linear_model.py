@@ -24,6 +24,10 @@ def fit_linear_model(features: Any, y_train: Any, ridge: float = 0.0) -> Float[n
     - `features`: $\phi_j(x_a)$, shape (N_train, n_f), one sample a row; put a column of ones for $\phi_0$.
     - `y_train`: targets (N_train, n_L).
     - `ridge`: $a$.
+
+    Examples:
+        >>> fw.learning.fit_linear_model([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 2.0, 3.0]).round(6).tolist()
+        [[1.0, 1.0]]
     """
     phi, targets, penalty = _as_features(features, "features"), y_train, as_number(ridge, "ridge", low=0.0)
     y = as_targets(targets, len(phi))
@@ -41,6 +45,11 @@ def kernel_regression(kernel: Any, y_train: Any, ridge: float = 0.0) -> Float[np
 
     - `kernel`: on training inputs first and then test inputs, any of them; (N_train + N_test) square.
     - `ridge`: $a$; at zero the pseudo-inverse, the limit of small ones.
+
+    Examples:
+        >>> kernel = [[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]]
+        >>> fw.learning.kernel_regression(kernel, [0.0, 1.5]).round(6).tolist()
+        [[0.6]]
     """
     matrix, y, penalty = (
         np.asarray(as_floats(kernel, "kernel")),
@@ -59,14 +68,24 @@ def kernel_regression(kernel: Any, y_train: Any, ridge: float = 0.0) -> Float[np
 
 @entry()
 def linear_kernel(features: Any) -> Float[np.ndarray, "N N"]:
-    r"""$k(x, x') = \sum_j\phi_j(x)\phi_j(x')$ of features, one sample a row, PDLT (10.127)-(10.128)."""
+    r"""$k(x, x') = \sum_j\phi_j(x)\phi_j(x')$ of features, one sample a row, PDLT (10.127)-(10.128).
+
+    Examples:
+        >>> fw.learning.linear_kernel([[1.0, 0.0], [1.0, 1.0]]).tolist()
+        [[1.0, 1.0], [1.0, 2.0]]
+    """
     phi = _as_features(features, "features")
     return phi @ phi.T
 
 
 @entry()
 def gaussian_kernel(x: Any, width: float) -> Float[np.ndarray, "N N"]:
-    r"""$k(x, x') = \exp[-|x-x'|^2/2\sigma^2]$, PDLT (10.133), $\sigma$ the `width`; one sample a row."""
+    r"""$k(x, x') = \exp[-|x-x'|^2/2\sigma^2]$, PDLT (10.133), $\sigma$ the `width`; one sample a row.
+
+    Examples:
+        >>> fw.learning.gaussian_kernel([[0.0], [1.0]], 1.0).round(6).tolist()
+        [[1.0, 0.606531], [0.606531, 1.0]]
+    """
     inputs, sigma = _as_features(x, "x"), as_number(width, "width", low=0.0)
     if sigma == 0:
         raise DomainError("width", sigma, "a number > 0")

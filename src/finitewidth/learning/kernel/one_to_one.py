@@ -34,6 +34,11 @@ def one_to_one(Theta: Any, K: Any) -> OneToOne:
     **Arguments:**
 
     - `Theta`, `K`: 2 x 2 matrices, shape (..., 2, 2), such as all layers of a flow.
+
+    Examples:
+        >>> found = fw.learning.one_to_one([[1.0, 0.5], [0.5, 1.0]], [[1.0, 0.2], [0.2, 1.0]])
+        >>> float(found.robustness), float(found.variance)
+        (-0.5, 1.05)
     """
     theta, k = (np.asarray(as_floats(matrix, name)) for matrix, name in ((Theta, "Theta"), (K, "K")))
     if theta.shape[-2:] != (2, 2) or theta.shape != k.shape:
@@ -47,6 +52,11 @@ def one_to_one(Theta: Any, K: Any) -> OneToOne:
 
 def last_layer_only(net: MLP) -> MLP:
     r"""The network of which only the last layer learns, at the rates $\lambda_b^{(L)} = C_b^{(L)}$, $\lambda_W^{(L)} = C_W^{(L)}$: its
-    tangent kernel is its kernel, and training it at infinite width is Bayesian inference, PDLT (10.44)-(10.49)."""
+    tangent kernel is its kernel, and training it at infinite width is Bayesian inference, PDLT (10.44)-(10.49).
+
+    Examples:
+        >>> fw.learning.last_layer_only(fw.MLP("tanh", (2, 8, 8, 1))).lambda_W.tolist()
+        [0.0, 0.0, 1.0]
+    """
     last = np.arange(net.depth) == net.depth - 1
     return net.replace(lambda_b=np.where(last, net.C_b, 0.0), lambda_W=np.where(last, net.C_W, 0.0))
