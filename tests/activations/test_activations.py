@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -11,7 +12,7 @@ from finitewidth.activations import ACTIVATIONS, as_activation
 from finitewidth.activations.families import ScaleInvariant
 from finitewidth.activations.sampling import sampled, size
 from finitewidth.gaussian.line import line_average
-from finitewidth.gaussian.pairs import square_average
+from finitewidth.gaussian.pairs import pair_moment, square_average
 from references import vectorised
 
 ALL = sorted(set(ACTIVATIONS) - {"silu"})
@@ -174,6 +175,38 @@ def test_two_half_lines_are_known_in_closed_form():
 def test_half_lines_that_end_are_none(end):
     """PDLT (2.13): a line that is cut off far out is not scale-invariant."""
     assert not isinstance(as_activation(lambda z: jnp.clip(z, -end, end)), ScaleInvariant)
+
+
+@pytest.mark.parametrize("at", [-30.2, -2.03, 0.3, 2.03, 17.7])
+def test_half_lines_with_a_bump_are_none(at):
+    """PDLT (2.13): it has no kink, and may stand between all points at which half-lines are told."""
+    bumped = as_activation(lambda z: jax.nn.relu(z) + jnp.exp(-(((z - at) / 0.02) ** 2)))
+    assert not isinstance(bumped, ScaleInvariant)
+
+
+def exact_pair(name, a, c, b):
+    """By mpmath: the textbook's arc sine, with digits enough for large inputs that coincide."""
+    if name == "erf":
+        return 2 / mp.pi * mp.asin(2 * c / mp.sqrt((1 + 2 * a) * (1 + 2 * b)))
+    D = (1 + a) * (1 + b)
+    rational = a * b - c**2 + c**2 * (1 / (1 + a) + 1 / (1 + b))
+    return c / 4 + (c * mp.asin(c / mp.sqrt(D)) + rational / mp.sqrt(D - c**2)) / (2 * mp.pi)
+
+
+@pytest.mark.parametrize("name", ["erf", "gelu"])
+@pytest.mark.parametrize(
+    "covariance", [(1.0, 0.3, 0.5), (1e8, 1e8, 1e8), (1e8, 5e7, 1e8), (1e4, 9999.0, 1e4), (1.0, -1.0, 1.0)]
+)
+def test_closed_pairs_keep_their_digits(name, covariance):
+    """PDLT (5.53): copies of large inputs are told from neither one another nor from inputs nearby; values and slopes."""
+    with mp.workdps(60):
+        at = [mp.mpf(entry) for entry in covariance]
+        value = exact_pair(name, *at)
+        slopes = mp.diff(lambda c: exact_pair(name, at[0], c, at[2]), at[1])
+        bend = 2 * mp.diff(lambda a: exact_pair(name, a, *at[1:]), at[0])
+    found = [pair_moment(ACTIVATIONS[name], i, j, *covariance) for i, j in ((0, 0), (1, 1), (2, 0))]
+    np.testing.assert_allclose(found[:2], [float(value), float(slopes)], rtol=1e-12)
+    np.testing.assert_allclose(found[2], float(bend), rtol=1e-7)  # a difference of much larger terms at 1e8
 
 
 def test_stairs_are_refused():

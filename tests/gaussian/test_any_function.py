@@ -11,9 +11,11 @@ import jax.numpy as jnp
 import jaxtyping
 import numpy as np
 import pytest
+from scipy import stats
 
 import finitewidth as fw
 from finitewidth._errors import DomainError
+from finitewidth.gaussian.places import find_places
 
 K = np.array([[1.0, 0.3], [0.3, 0.5]])
 GRADED = np.geomspace(2e-5, 16.0, 34)
@@ -48,6 +50,13 @@ FUNCTIONS = {  # and the points at which they change character
     "z^2 exp(-z^2)": (lambda z: z**2 * jnp.exp(-(z**2)), [0.0]),
     "sin 3 z": (lambda z: jnp.sin(3 * z), [0.0]),
     "relu and a bump": (lambda z: jax.nn.relu(z) + jnp.exp(-((z / 0.1) ** 2)), [0.0]),  # all but made of lines
+    "relu and a far bump": (
+        lambda z: jax.nn.relu(z) + jnp.exp(-(((z - 2.03) / 0.02) ** 2)),
+        [0.0, 2.03],
+    ),  # between nodes
+    "tanh 80 (z - .7)": (lambda z: jnp.tanh(80 * (z - 0.7)), [0.7]),
+    "exp z from .3 on": (lambda z: jnp.where(z > 0.3, jnp.exp(z), 0.0), [0.3]),
+    "|z|^(3/2)": (lambda z: jnp.abs(z) ** 1.5, [0.0]),
 }
 DECIDE = {
     "step at .4",
@@ -175,6 +184,31 @@ def test_kinks_may_be_any_sequence(kinks):
         assert function.kinks == (0.0,)
         found = fw.gaussian_expectation([function], [[1.0]])
         assert float(found) == pytest.approx(np.sqrt(2 / np.pi), rel=1e-12)
+
+
+@pytest.mark.parametrize("width", [0.02, 0.2])
+@pytest.mark.parametrize("beside", [jax.nn.elu, jnp.tanh])
+def test_bumps_anywhere_are_seen(beside, width):
+    """Whatever nodes they fall between; beside half-lines, too, which have closed forms only without them."""
+    for centre in np.linspace(-5.3, 6.1, 23):
+        places = find_places(lambda z, at=centre: beside(z) + jnp.exp(-(((z - at) / width) ** 2)), (0.0,))
+        assert places.scale < 3 * width
+        assert min(abs(point - centre) for point in places.points) < places.scale + 2 * width
+
+
+def test_kinks_far_out():
+    r"""PDLT (1.68): beyond 40 they are not looked for, and that is said; declared ones count. $\langle\min(z^2, 50^2)\rangle$."""
+
+    def clipped(z):
+        return jnp.clip(z, -50, 50)
+
+    a = 50 / np.sqrt(1000)
+    expected = 1000 * (1 - 2 * stats.norm.sf(a) - 2 * a * stats.norm.pdf(a)) + 2 * 50**2 * stats.norm.sf(a)
+    declared = fw.Activation(clipped, (-50.0, 50.0))
+    found = fw.gaussian_expectation([declared] * 2, np.full((2, 2), 1000.0))
+    assert float(found) == pytest.approx(expected, rel=1e-10)
+    with pytest.raises(DomainError, match="kinks beyond 40 that nobody declared"):
+        fw.gaussian_expectation([clipped] * 2, np.full((2, 2), 1000.0))
 
 
 def test_six_variables():

@@ -10,6 +10,7 @@ import numpy as np
 from .._arrays import Array
 from .._entry import entry
 from .._errors import ArgumentError, DomainError, UnknownNameError
+from ..gaussian.places import KINK_REACH
 from .activation import Activation
 from .families import scale_invariant_like
 from .find_kinks import find_kinks
@@ -17,7 +18,9 @@ from .registry import ACTIVATIONS
 from .sampling import sampled
 
 _SAME_KINK = 1e-8  # a declared kink and one that was found
-_FAR = np.array([-1e9, -1e6, -1e4, -3e2, -90.0, 90.0, 3e2, 1e4, 1e6, 1e9])  # beyond where kinks are looked for
+_FAR = [-1e9, -1e6, -1e4, -3e2, -90.0, 90.0, 3e2, 1e4, 1e6, 1e9]  # beyond where kinks are looked for
+# Half-lines are compared wherever kinks are looked for, as closely: a narrow bump has no kinks.
+_EVERYWHERE = np.concatenate([np.arange(-KINK_REACH, KINK_REACH, 0.01) + 0.0042, _FAR])
 
 
 @entry()
@@ -68,7 +71,8 @@ def _half_lines(activation: Activation) -> Activation | None:
     known = scale_invariant_like(replace(activation, value=value))
     if known is None:
         return None
-    return known if np.allclose(value(_FAR), known(jnp.asarray(_FAR)), rtol=1e-13, atol=0.0) else None
+    expected = known(jnp.asarray(_EVERYWHERE))
+    return known if np.allclose(value(_EVERYWHERE), expected, rtol=1e-13, atol=0.0) else None
 
 
 def as_activation(activation: str | Activation | Callable[[Array], Array], argument: str = "activation") -> Activation:

@@ -99,19 +99,29 @@ def step_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     return jnp.where(singular, 0.0, raised(formula, i, j)(Kaa, away, Kbb))
 
 
+def _determinant(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    r"""$K_{aa}K_{bb} - K_{ab}^2$, zero where that is rounding, which at large variances is not small; its derivatives all the same."""
+    determinant = Kaa * Kbb - Kab**2
+    rounding = jnp.where(determinant <= _COINCIDENT * Kaa * Kbb, determinant, 0.0)
+    return determinant - jax.lax.stop_gradient(rounding)
+
+
 def erf_pair(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
-    r"""$\tfrac2\pi\arcsin\frac{2K_{ab}}{\sqrt{(1+2K_{aa})(1+2K_{bb})}}$."""
-    return (2 / math.pi) * arcsine(2 * Kab * (1 / jnp.sqrt(1 + 2 * Kaa)) * (1 / jnp.sqrt(1 + 2 * Kbb)))
+    r"""$\tfrac2\pi\arcsin\frac{2K_{ab}}{\sqrt{(1+2K_{aa})(1+2K_{bb})}} =
+    \tfrac2\pi\arctan\frac{2K_{ab}}{\sqrt{1 + 2K_{aa} + 2K_{bb} + 4(K_{aa}K_{bb} - K_{ab}^2)}}$."""
+    adjacent = jnp.sqrt(1 + 2 * (Kaa + Kbb) + 4 * _determinant(Kaa, Kab, Kbb))
+    return (2 / math.pi) * jnp.arctan2(2 * Kab, adjacent)
 
 
 def gelu_pair(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
-    r"""$\frac{K_{ab}}4 + \frac{K_{ab}}{2\pi}\arcsin\frac{K_{ab}}{\sqrt{(1+K_{aa})(1+K_{bb})}}
-    + \frac{K_{aa}K_{bb} - K_{ab}^2 + K_{ab}^2[1/(1+K_{aa}) + 1/(1+K_{bb})]}{2\pi\sqrt{(1+K_{aa})(1+K_{bb})-K_{ab}^2}}$."""
-    a, b = 1 / (1 + Kaa), 1 / (1 + Kbb)
-    root = jnp.sqrt(a) * jnp.sqrt(b)
-    cosine = Kab * root
-    rational = Kaa * Kbb - Kab**2 + Kab**2 * (a + b)
-    return Kab / 4 + (Kab * arcsine(cosine) + rational * root / _sine(cosine)) / (2 * math.pi)
+    r"""$\frac{K_{ab}}{2\pi}\Big[\frac\pi2 + \arctan\frac{K_{ab}}{\sqrt D}\Big]
+    + \frac{K_{aa}K_{bb} - K_{ab}^2 + K_{ab}^2[1/(1+K_{aa}) + 1/(1+K_{bb})]}{2\pi\sqrt D}$,
+    $D = 1 + K_{aa} + K_{bb} + K_{aa}K_{bb} - K_{ab}^2$."""
+    determinant = _determinant(Kaa, Kab, Kbb)
+    adjacent = jnp.sqrt(1 + Kaa + Kbb + determinant)
+    rational = determinant + Kab**2 * (1 / (1 + Kaa) + 1 / (1 + Kbb))
+    bracket = jnp.arctan2(adjacent, -Kab)  # small for large opposite inputs, and exact there
+    return (Kab * bracket + rational / adjacent) / (2 * math.pi)
 
 
 def monomial_pair(p: int, q: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:

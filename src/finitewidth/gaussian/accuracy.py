@@ -20,7 +20,7 @@ from .._errors import DomainError
 from .function import Function, with_derivatives
 from .grid import GridRule
 from .hermite import HermiteRule, hermite_table
-from .places import PanelRule, left_unresolved
+from .places import KINK_REACH, PanelRule, left_unresolved
 from .products import ProductRule
 
 Tree = TypeVar("Tree")
@@ -79,8 +79,9 @@ def check_resolved(function: Function, variance: float, argument: str) -> None:
         name = getattr(function, "name", "a function")
         raise DomainError(
             argument,
-            f"{name!r}, which oscillates or jumps too often to be averaged at a variance of {variance:.3g}",
-            "a function with a few kinks and steep places, or a smaller variance",
+            f"{name!r}, which panels around its kinks and steep places do not resolve at a variance of {variance:.3g}: it oscillates, "
+            f"varies on very different scales, or has kinks beyond {KINK_REACH:g} that nobody declared",
+            "a function with a few kinks and steep places, all kinks in `Activation(value, kinks)`, or a smaller variance",
         )
 
 

@@ -27,6 +27,8 @@ _HALVINGS = 14
 _MOST_STEEP = 4
 _HUGE = 1e15  # times its size around zero: growth so fast that no average reaches there
 _TAIL, _ROUNDING = 1e-9, 1e-12  # of a panel's largest value, and of the function's: what a series may leave out
+_PROBES = 128  # of a panel of first length, between the nodes: bumps wider than about a hundredth are seen
+_SEEN = 1e-7  # a difference there that is no rounding
 _FEWEST_RUNGS, _GROWTH = 3, 8.0
 _BATCH = 1024  # points evaluated at once: one shape, so that an operation is compiled once for all functions
 
@@ -92,8 +94,9 @@ def find_places(value: Callable[[Array], Array], kinks: tuple[float, ...]) -> Pl
     low, high = _first_panels([-KINK_REACH, *known, KINK_REACH])
     size = np.abs(evaluated(value, np.linspace(-2 * OWN_SCALE, 2 * OWN_SCALE, _BATCH))).max()
     finished: list[np.ndarray] = []
-    for _ in range(_HALVINGS):
+    for halvings in range(_HALVINGS):
         good = _resolved(value, low, high, size)
+        good[good] = ~_hides_something(value, low[good], high[good], size, _PROBES >> halvings)
         finished.append(np.stack([low, high], axis=1)[good])
         middle = ((low + high) / 2)[~good]
         low, high = np.concatenate([low[~good], middle]), np.concatenate([middle, high[~good]])
@@ -159,6 +162,23 @@ def _resolved(
         return good | ~(np.abs(values).max(axis=1) < _HUGE * size)
 
 
+def _hides_something(
+    value: Callable[[Array], Array], low: np.ndarray, high: np.ndarray, size: float, probes: int
+) -> Bool[np.ndarray, " p"]:
+    """Panels on which the series that has converged is not the function: a narrow bump between the nodes."""
+    x, transform = legendre_transform(_NODES)
+    if probes <= _NODES or len(low) == 0:
+        return np.zeros(len(low), dtype=bool)
+    between = (np.arange(probes) + 0.5) / probes
+    series = transform @ np.polynomial.legendre.legvander(2 * between - 1, _NODES - 1).T
+    points = np.concatenate([x, between])
+    values = evaluated(value, low[:, None] + (high - low)[:, None] * points)
+    with np.errstate(all="ignore"):
+        missed = np.abs(values[:, :_NODES] @ series - values[:, _NODES:]).max(axis=1)
+        reached = np.abs(values).max(axis=1) < _HUGE * size
+        return reached & (missed > np.maximum(_SEEN * np.abs(values).max(axis=1), _SEEN * size))
+
+
 def _finest_runs(width: np.ndarray) -> list[slice]:
     """Runs of panels of equal length whose neighbours on both sides are longer, if they are shorter than at first."""
     level = np.round(np.log2(OWN_SCALE / width)).astype(int)  # at first 0, or 1 for a gap that is cut in two
@@ -170,7 +190,8 @@ def _finest_runs(width: np.ndarray) -> list[slice]:
 
 
 def _place(run: Float[np.ndarray, "panels 2"], known: list[float]) -> float:
-    """The known point in a run of panels, else its centre."""
+    """The known point in the middle half of a run of panels, else its centre."""
     low, high = run[0, 0], run[-1, 1]
-    inside = [point for point in known if low <= point <= high]
-    return min(inside, key=abs) if inside else float((low + high) / 2)
+    centre = float((low + high) / 2)
+    inside = [point for point in known if abs(point - centre) <= (high - low) / 4]
+    return min(inside, key=abs) if inside else centre
