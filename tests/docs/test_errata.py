@@ -9,7 +9,7 @@ from itertools import pairwise, product
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate, optimize, special
+from scipy import integrate, optimize, special, stats
 
 
 def gaussian_grid(K, reach=13.0, points=1601):
@@ -279,6 +279,60 @@ def test_leading_variance_of_the_tangent_kernel_is_far_off_for_shifted_tanh():
             Y = p * rate_b + (p - 1) * rate_W * s1**2 / -a1
             ratios.append(A / (4 / 27 * Y**2 * layer ** (3 - 2 * p)))
     assert ratios == [pytest.approx(13.5, abs=0.1), pytest.approx(2.9, abs=0.1), pytest.approx(1.17, abs=0.01)]
+
+
+def test_every_hidden_layer_learns_at_first_order():
+    """PDLT (6.107)-(6.108), footnote 35: two hidden layers of linear neurons, whose kernels are products of Gamma variables."""
+    y, found = 1.5, []
+    for n in (64, 256, 1024):
+        spread = math.sqrt(2 / n)
+        u, weights = np.polynomial.legendre.leggauss(240)
+        low, high = max(1e-9, 1 - 9 * spread), 1 + 11 * spread
+        g = low + (high - low) * (u + 1) / 2
+        law = weights * stats.gamma(n / 2, scale=2 / n).pdf(g)
+        first, second = np.meshgrid(g, g, indexing="ij")
+        agrees = law[:, None] * law * np.exp(-(y**2) / (2 * first * second)) / np.sqrt(first * second)
+        prior = law[:, None] * law
+        change = [(agrees * G).sum() / agrees.sum() - (prior * G).sum() / prior.sum() for G in (first, first * second)]
+        found.append(n * np.array(change))
+    first, second = np.array(found).T
+    assert first == pytest.approx(
+        [1.2930, 1.2626, 1.2533], abs=1e-4
+    )  # as printed it would be a quarter from one to the next
+    assert (4 * first[-1] - first[-2]) / 3 == pytest.approx(y**2 - 1, rel=1e-3)
+    assert (4 * second[-1] - second[-2]) / 3 == pytest.approx(2 * (y**2 - 1), rel=1e-3)
+
+
+def test_observation_noise_is_diagonal():
+    """PDLT (6.10), footnote 6: the density of noisy observations of two outputs, by quadrature over the outputs."""
+    K, noise, y = np.array([[0.9, 0.4], [0.4, 0.7]]), 0.3, np.array([0.8, -0.5])
+    density = correlated_average(
+        lambda a, b: np.exp(-((y[0] - a) ** 2 + (y[1] - b) ** 2) / (2 * noise)) / (2 * math.pi * noise), K
+    )
+    diagonal, constant = (stats.multivariate_normal(cov=K + noise * shift) for shift in (np.eye(2), np.ones((2, 2))))
+    assert density == pytest.approx(diagonal.pdf(y), rel=1e-10)
+    assert density != pytest.approx(constant.pdf(y), rel=0.1)
+
+
+def test_evidence_of_tanh_does_not_peak_at_criticality():
+    """Section 6.3.1: one input, C_b = 0, y = 1; the evidence is that of a Gaussian of variance K."""
+
+    def kernel(C_W, L):
+        K = C_W
+        for _ in range(L - 1):
+            K = C_W * average(lambda z: np.tanh(z) ** 2, K)
+        return K
+
+    def log_evidence(C_W, L):
+        K = kernel(C_W, L)
+        return -0.5 * math.log(2 * math.pi * K) - 1 / (2 * K)
+
+    for L, best in ((2, 1.94249), (5, 2.49195), (10, 2.53531)):
+        peak = optimize.minimize_scalar(lambda C, L=L: -log_evidence(C, L), bounds=(0.8, 4), method="bounded").x
+        assert peak == pytest.approx(best, abs=2e-4)
+        assert optimize.brentq(lambda C, L=L: kernel(C, L) - 1, 0.5, 4) == pytest.approx(best, abs=1e-5)
+    assert 1 / average(lambda z: np.tanh(z) ** 2, 1.0) == pytest.approx(2.536175, abs=1e-6)
+    assert log_evidence(2.536175, 50) - log_evidence(1.0, 50) == pytest.approx(45, abs=3)
 
 
 def test_drift_of_shaped_relu():

@@ -6,11 +6,13 @@ from .comparison import (
     deviations_by_layer as deviations_by_layer,
     deviations_by_time as deviations_by_time,
 )
+from .evidence_by_weights import evidence_by_weights as evidence_by_weights
 from .flow_by_depth import flow_by_depth as flow_by_depth, kernel_by_depth as kernel_by_depth
 from .generalisation import along_line as along_line, generalisation_by_depth as generalisation_by_depth
 from .law_densities import covariance_density as covariance_density, law_densities as law_densities
 from .lines import lines as lines
 from .phase_diagram import phase_diagram as phase_diagram
+from .posterior_bands import posterior as posterior, posterior_bands as posterior_bands
 from .ratio_of_susceptibilities import ratio_of_susceptibilities as ratio_of_susceptibilities
 from .style import STYLE as STYLE
 from .tangent_contributions import tangent_contributions as tangent_contributions

@@ -1,4 +1,4 @@
-"""Learning: what training does to a network and its kernels."""
+"""Learning: what training does to a network and its kernels, and what networks that agree with data believe."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -62,9 +62,13 @@ from .step import (
 from .training import LazyWeights as LazyWeights, TrainedNetworks as TrainedNetworks, train as train
 
 if TYPE_CHECKING:
+    from .bayesian.regressor import BayesianNetworkRegressor as BayesianNetworkRegressor
     from .kernel.regressor import KernelNetworkRegressor as KernelNetworkRegressor
 
-_ESTIMATORS = {"KernelNetworkRegressor": "kernel.regressor"}
+_ESTIMATORS = {
+    "BayesianNetworkRegressor": "bayesian.regressor",
+    "KernelNetworkRegressor": "kernel.regressor",
+}
 
 
 def __getattr__(name: str) -> Any:

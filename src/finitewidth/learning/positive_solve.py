@@ -89,7 +89,7 @@ def positive_solve(
         _restore(work, diagonal + jitter)
     if jitter:
         why = _reason(work, diagonal)
-        warn(f"`{argument}` is singular to rounding ({why}): {jitter:.1e} was added to its diagonal. {remedy}.")
+        warn(f"`{argument}` is singular to about 13 digits ({why}): {jitter:.1e} was added to its diagonal. {remedy}.")
     return PositiveSolve(work, jitter, condition)
 
 

@@ -1,6 +1,6 @@
 """What a network believes after seeing data: one type for theory and for measured posteriors."""
 
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 import equinox as eqx
 import numpy as np
@@ -9,6 +9,7 @@ from jaxtyping import Float
 from .._entry import entry
 from .._errors import ArgumentError
 from .._result import Result
+from .._table import Table
 from .._validation import as_count, as_seed
 from ..networks import MLP
 from .measurement import Leaf, Measurement
@@ -22,6 +23,8 @@ class Representation(Result, eqx.Module, Generic[Leaf]):
     $\widehat G^{(\ell+1)}_{\alpha\beta} = C_b + \frac{C_W}{n_\ell}\sum_j\sigma^{(\ell)}_{j;\alpha}\sigma^{(\ell)}_{j;\beta}$,
     PDLT (4.70), on training samples, then test samples; shapes (L - 1, N, N).
     """
+
+    axes: ClassVar[tuple[str, ...]] = ("layer",)
 
     prior: Leaf
     """Of networks as they are drawn."""
@@ -66,11 +69,16 @@ class Posterior(OutputMoments[Leaf], Generic[Leaf]):
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         return mean + np.einsum("bk,skj->sbj", root, rng.normal(size=(count, *mean.shape)))
 
-    def __repr__(self) -> str:
-        mean, evidence = (
-            each.mean if isinstance(each, Measurement) else each for each in (self.mean, self.log_evidence)
-        )
-        samples, outputs = mean.shape  # type: ignore[union-attr]
-        by = f"order {self.order}" if self.order is not None else f"{self.effective_networks:.0f} effective networks"
-        who = "a given kernel" if self.net is None else repr(self.net)
-        return f"Posterior({by}, {samples} test samples, {outputs} outputs, log p(y) = {float(evidence):.6g}, of {who})"  # type: ignore[arg-type]
+    def table(self) -> Table:
+        """One row for each test sample: mean and standard deviation of every output."""
+        parts = {"mean": self.mean, "standard deviation": self.standard_deviation}
+        columns = {"test sample": np.arange(len(_values(self.mean)))}
+        for name, leaf in parts.items():
+            columns |= {f"{name}[{i}]": column for i, column in enumerate(np.asarray(_values(leaf)).T)}
+        by = {"order": self.order} if self.order is not None else {"effective networks": self.effective_networks}
+        facts = {"network": self.net, "noise": self.noise, **by, "log evidence": float(_values(self.log_evidence))}
+        return Table({name: fact for name, fact in facts.items() if fact is not None}, columns)
+
+
+def _values(leaf: Any) -> Any:
+    return leaf.mean if isinstance(leaf, Measurement) else leaf

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._entry import entry
+from ..._errors import DomainError
 from ...expansion import flow, quartic_coupling, running_metric
 from ...networks import MLP, as_mlp
 from ..positive_solve import positive_solve
@@ -33,6 +34,12 @@ def action_form(
     with $m_{i;\beta} = g_{\beta a}\tilde g^{ab}y_{i;b}$, PDLT (6.81), $\mathbb G$ its covariance, PDLT (6.82), and
     $\Phi_{i;\delta} = (y_{i;a}, m_{i;\beta})$, PDLT (6.83). Training and test samples must all be different. The covariance, at
     [b1, b2, i, j], has the same contractions, PDLT (6.84)-(6.87).
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 512, 512, 1), C_W=2.0)
+        >>> mean, covariance = fw.learning.action_form(net, [[1.0, 0.5]], [[1.0]], [[0.3, -1.0]])
+        >>> mean.shape, covariance.shape
+        ((1, 1), (1, 1, 1, 1))
     """
     x, y = as_data(as_mlp(net), x_train, y_train, 0.0)
     together = np.concatenate([x, np.asarray(as_inputs(x_test, "x_test", net.widths[0]))])
@@ -40,6 +47,9 @@ def action_form(
     K, v, g1 = (np.asarray(each) for each in (theory.K[-1], theory.v[-1], theory.g1[-1]))
     A, outputs = y.shape
     g, raised = np.asarray(running_metric(K, v, g1, outputs)), np.asarray(quartic_coupling(K, v))
+    if np.linalg.eigvalsh(g)[0] <= 0:
+        got = f"hidden widths {net.hidden_widths}, for which the action's Gaussian part does not exist"
+        raise DomainError("net", got, "wider layers, or `bayes`, whose expansion needs no action")
     R = positive_solve(g[:A, :A], "x_train", REMEDY).solve(g[:A, A:]).T
     m = R @ y
     naive = g[A:, A:] - R @ g[:A, A:]

@@ -58,6 +58,10 @@ def bayes(
 
     **Returns:** a [`Posterior`][finitewidth.results.posterior.Posterior]. Warns where the correction is not small: the
     expansion needs $n \gg n_LN_{train}$.
+
+    Examples:
+        >>> fw.bayes(kernel=[[1.0, 0.5], [0.5, 1.0]], y_train=[2.0], order=0).mean.tolist()
+        [[1.0]]
     """
     noise, order = as_number(noise, "noise", low=0.0), as_count(order, "order", at_least=0)
     if order > 1:

@@ -49,15 +49,6 @@ class ModelComparison(Result):
         """The position of the most probable hypothesis."""
         return int(np.argmax(self.log_evidence + self.log_prior))
 
-    def __repr__(self) -> str:
-        rows = [
-            f"  {'*' if i == self.best else ' '} log p(y) = {evidence:.6g}, probability {probability:.3g}: {net!r}"
-            for i, (net, evidence, probability) in enumerate(
-                zip(self.nets, self.log_evidence, self.probabilities, strict=True)
-            )
-        ]
-        return "\n".join(["ModelComparison", *rows])
-
 
 @entry(remedy="call `tune`, or use fewer layers")
 def compare_models(
@@ -66,13 +57,18 @@ def compare_models(
     r"""The evidence of data under several networks, Bayes factors and the posterior over hypotheses, PDLT (6.29)-(6.31).
 
     Widths count: at `order=1` evidences have their $1/n$ correction. A [`ModelComparison`]
-    [finitewidth.learning.bayes.compare_models.ModelComparison] of `log_evidence`, `log_bayes_factors`, `probabilities`, `best`.
+    [finitewidth.learning.bayesian.compare_models.ModelComparison] of `log_evidence`, `log_bayes_factors`, `probabilities`, `best`.
 
     **Arguments:**
 
     - `nets`: networks of one number of inputs and outputs.
     - `x`, `y`, `noise`, `order`: as for `bayes`. Compare evidences of the same data only.
     - `prior`: probabilities of the hypotheses before seeing data, which need not add up to one; equal unless given.
+
+    Examples:
+        >>> nets = [fw.MLP("relu", (2, 8, 8, 1), C_W=C_W) for C_W in (2.0, 1.0)]
+        >>> fw.compare_models(nets, [[1.0, 0.5]], [1.0], order=0).best
+        0
     """
     models = tuple(as_mlp(net, f"nets[{i}]") for i, net in enumerate(nets))
     if not models:

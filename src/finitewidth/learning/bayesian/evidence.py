@@ -49,6 +49,10 @@ def log_evidence(kernel: Any, y: Any, noise: float = 0.0) -> float:
     - `kernel`: on the samples, shape (N, N).
     - `y`: targets, shape (N, n_L), or (N,) for one output.
     - `noise`: the variance of independent noise on every target.
+
+    Examples:
+        >>> round(fw.learning.log_evidence([[1.0]], [0.0]), 6)
+        -0.918939
     """
     K = np.asarray(as_covariance(kernel, "kernel"))
     targets = as_targets(y, "y", len(K), None)
@@ -61,6 +65,10 @@ def log_evidence_of_one(kernel: float, y: Any) -> float:
 
     It vanishes as $\widetilde K^{-n_L/2}$ for large kernels, PDLT (6.37), and exponentially for small ones, PDLT (6.38)-(6.39):
     the best is $\widetilde K = Y/n_L$, `best_kernel_of_one`.
+
+    Examples:
+        >>> round(fw.learning.log_evidence_of_one(1.0, [0.0]), 6)
+        -0.918939
     """
     K, targets = _positive(kernel, "kernel"), _outputs(y, "y")
     return float(-targets.size / 2 * np.log(_TWO_PI * K) - np.sum(targets**2) / (2 * K))
@@ -68,14 +76,24 @@ def log_evidence_of_one(kernel: float, y: Any) -> float:
 
 @entry()
 def best_kernel_of_one(y: Any) -> float:
-    r"""$\widetilde K = Y/n_L$, at which one input's evidence PDLT (6.36) is largest."""
+    r"""$\widetilde K = Y/n_L$, at which one input's evidence PDLT (6.36) is largest.
+
+    Examples:
+        >>> fw.learning.best_kernel_of_one([1.0, 3.0])
+        5.0
+    """
     return float(np.mean(_outputs(y, "y") ** 2))
 
 
 @entry()
 def label_components(y_plus: Any, y_minus: Any) -> GammaComponents:
     r"""The targets of two inputs $x_\pm$ seen as a kernel is, PDLT (6.41), (6.44), (6.47): $Y_{[0]} = \sum_i(\frac{y_{i;+}+y_{i;-}}2)^2$,
-    $Y_{[1]} = \frac12\sum_i(y_{i;+}^2-y_{i;-}^2)$, $Y_{[2]} = \sum_i(\frac{y_{i;+}-y_{i;-}}2)^2$."""
+    $Y_{[1]} = \frac12\sum_i(y_{i;+}^2-y_{i;-}^2)$, $Y_{[2]} = \sum_i(\frac{y_{i;+}-y_{i;-}}2)^2$.
+
+    Examples:
+        >>> float(fw.learning.label_components([1.0], [0.0]).K_0)
+        0.25
+    """
     plus, minus = _outputs(y_plus, "y_plus"), _outputs(y_minus, "y_minus")
     if plus.shape != minus.shape:
         raise ShapeError("y_minus", f"{minus.size} outputs", f"{plus.size}, as in `y_plus`")
@@ -93,6 +111,11 @@ def log_evidence_of_two(kernel: GammaComponents, y_plus: Any, y_minus: Any) -> f
     For equal norms, $K_{[1]} = 0$, a product of two, PDLT (6.42), (6.45):
     $p = (16\pi^2K_{[0]}K_{[2]})^{-n_L/2}\exp\big(-\frac{Y_{[0]}}{2K_{[0]}}-\frac{Y_{[2]}}{2K_{[2]}}\big)$, each factor largest at
     $K_{[a]} = Y_{[a]}/n_L$. The kernel's components are those of `critical.gamma_components`.
+
+    Examples:
+        >>> components = fw.critical.gamma_components([[1.0, 0.0], [0.0, 1.0]])
+        >>> round(fw.learning.log_evidence_of_two(components, [0.0], [0.0]), 6)
+        -1.837877
     """
     Y, outputs = label_components(y_plus, y_minus), _outputs(y_plus, "y_plus").size
     K_0, K_1, K_2 = (float(part) for part in (kernel.K_0, kernel.K_1, kernel.K_2))

@@ -68,6 +68,11 @@ def evidence_scan(
     - `net`: its activation and widths. All hidden layers must have one width where `depths` differ from its own.
     - `C_b`, `C_W`, `depths`: numbers or lists of numbers; `C_W` of one and the depth of `net` unless given.
     - `noise`, `order`: as for `bayes`. At order 0 one recursion serves all depths.
+
+    Examples:
+        >>> net = fw.MLP("relu", (1, 8, 1))
+        >>> fw.learning.evidence_scan(net, [[1.0]], [1.0], C_W=[1.0, 1.5, 2.0]).best
+        (0.0, 1.5, 2)
     """
     model = as_mlp(net)
     noise, order = as_number(noise, "noise", low=0.0), as_count(order, "order", at_least=0)

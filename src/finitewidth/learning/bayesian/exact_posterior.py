@@ -56,6 +56,11 @@ def exact_posterior(
 
     - `networks`: how many to draw, at least 1000; results for a seed are reproducible.
     - `checkpoint`: a file from which a killed run resumes.
+
+    Examples:
+        >>> net = fw.MLP("linear", (1, 8, 1))
+        >>> fw.learning.exact_posterior(net, [[1.0]], [1.0], [[2.0]], networks=1000).mean.mean.round(6).tolist()
+        [[2.0]]
     """
     noise = as_number(noise, "noise", low=0.0)
     networks, seed = as_ensemble(networks, seed, at_least=1000)
@@ -83,9 +88,9 @@ def _add_lane(
     sampler: Any,
     key: Any,
     start: int | Array,
-    networks: int,
+    networks: int | Array,
     y: Float[Array, "A n_L"],
-    noise: float,
+    noise: float | Array,
     lane: int,
 ) -> WeightedSums:
     indices = start + jnp.arange(lane)

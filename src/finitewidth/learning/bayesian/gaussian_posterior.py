@@ -67,6 +67,10 @@ def blocks_of_inverse(kernel: Any, train: int) -> tuple[np.ndarray, np.ndarray, 
 
     with $\mathbb K$ the posterior covariance, PDLT (6.57)-(6.58). $\widetilde K^{ab}$, the inverse of a block, is not a block of the
     inverse.
+
+    Examples:
+        >>> [block.round(6).tolist() for block in fw.learning.blocks_of_inverse([[2.0, 1.0], [1.0, 2.0]], 1)]
+        [[[0.666667]], [[-0.333333]], [[0.666667]]]
     """
     K = np.asarray(as_covariance(kernel, "kernel"))
     first = as_count(train, "train")

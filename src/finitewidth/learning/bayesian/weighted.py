@@ -109,7 +109,7 @@ def jackknife(sums: WeightedSums, name: str) -> tuple[Float[np.ndarray, "*shape"
 _SUMMED = ("weight", "mean", "product", "covariance", "metrics", "unweighted", "count")
 
 
-def _figure(name: str, sums: dict[str, np.ndarray], top: float) -> np.ndarray:
+def _figure(name: str, sums: dict[str, Array], top: float) -> Array:
     """What the sums over some networks say of a field of the posterior."""
     weight = sums["weight"]
     match name:
