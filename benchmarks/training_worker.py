@@ -31,7 +31,7 @@ def main() -> None:
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        return float(loss)
+        return loss.item()
 
     start = time.process_time(), time.perf_counter()
     step()

@@ -128,6 +128,34 @@ def test_test_inputs_that_were_trained_on_agree_with_the_loss(method):
 
 
 @pytest.mark.parametrize("method", ["dense", "lazy"])
+def test_theory_is_laid_over_trained_networks(trained, method):
+    """Only that of the same steps of the same network; after steps that both have kept."""
+    found = trained[method]
+    rate = found.training.rate
+    theory = fw.predict(NET, X, Y, SEEN, "gradient_descent", rate=rate, steps=6, record=[2, 4])
+    compared = fw.compare(theory, found)
+    assert {row.time for row in compared.rows} == {0.0, 2 * rate, 6 * rate}
+    assert {row.quantity for row in compared.rows} == {"loss", "mean", "covariance"}
+    np.testing.assert_allclose(
+        [row.measured for row in compared.rows if row.quantity == "loss"], found.loss.mean[[0, 2, 6]]
+    )
+    with pytest.raises(ArgumentError, match="another `rate`"):
+        fw.compare(fw.predict(NET, X, Y, SEEN, "gradient_descent", rate=rate / 2, steps=12), found)
+    with pytest.raises(ArgumentError, match="another y_train"):
+        fw.compare(fw.predict(NET, X, Y + 1, SEEN, "gradient_descent", rate=rate, steps=6), found)
+
+
+def test_networks_that_have_learned_ask_nothing_new():
+    """Two points are learned to rounding in a few dozen steps; from then on lazy weights hold what they held."""
+    net = fw.MLP("tanh", (2, 200, 200, 1), C_b=0.1, C_W=1.5)
+    x, y = np.asarray([[1.0, 0.2], [-0.3, 1.0]]), np.asarray([0.5, -0.5])
+    short, long = (fw.train(net, x, y, x[:1], networks=2, steps=steps, method="lazy") for steps in (60, 90))
+    assert short.loss.mean[-1] < 1e-20
+    assert long.lazy_weights.directions < short.lazy_weights.directions + 4
+    assert long.lazy_weights.directions < 90  # of 363 questions
+
+
+@pytest.mark.parametrize("method", ["dense", "lazy"])
 @pytest.mark.parametrize("widths", [(3, 2), (3, 10, 2)])
 def test_shallow_networks(method, widths):
     net = fw.MLP("tanh", widths, C_b=0.1)
