@@ -146,13 +146,12 @@ def test_theory_is_laid_over_trained_networks(trained, method):
 
 
 def test_networks_that_have_learned_ask_nothing_new():
-    """Two points are learned to rounding in a few dozen steps; from then on lazy weights hold what they held."""
+    """Two points are learned to six digits in sixty steps; from then on lazy weights hold what they held."""
     net = fw.MLP("tanh", (2, 200, 200, 1), C_b=0.1, C_W=1.5)
     x, y = np.asarray([[1.0, 0.2], [-0.3, 1.0]]), np.asarray([0.5, -0.5])
     short, long = (fw.train(net, x, y, x[:1], networks=2, steps=steps, method="lazy") for steps in (60, 90))
-    assert short.loss.mean[-1] < 1e-20
-    assert long.lazy_weights.directions < short.lazy_weights.directions + 4
-    assert long.lazy_weights.directions < 90  # of 363 questions
+    assert short.loss.mean[-1] < 1e-11
+    assert long.lazy_weights.directions == short.lazy_weights.directions < 60  # of 244 and 364 questions
 
 
 @pytest.mark.parametrize("method", ["dense", "lazy"])

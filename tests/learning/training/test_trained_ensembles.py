@@ -22,8 +22,8 @@ BATCHES = fw.learning.kernel.schedule.shuffled_batches(4, 2, 8, 0)
     [
         (8, "mse", None, 0.1),
         (24, "mse", BATCHES, 0.1),
-        (24, "cross_entropy", None, 0.6),
-        (8, "cross_entropy", BATCHES, 0.6),
+        (24, "cross_entropy", None, 0.4),
+        (8, "cross_entropy", BATCHES, 0.4),
     ],
 )
 def test_lazy_networks_have_the_law_of_dense_ones(width, loss, batch, rate):
