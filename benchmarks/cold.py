@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 _NETWORK = """
 import numpy as np, finitewidth as fw
@@ -19,6 +20,7 @@ net = fw.tune(fw.MLP(activation={activation!r}, widths=(8, *[64] * 9, 1)))
 x = np.random.default_rng(0).normal(size=({inputs}, 8))
 """
 _SIMPLE = _NETWORK.format(activation="tanh", inputs=2)
+_README = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8").split("```python\n")[1].split("```")[0]
 _CLI = "from finitewidth.cli import main; raise SystemExit(main({arguments!r}.split()))"
 
 SCENARIOS = {
@@ -33,6 +35,7 @@ SCENARIOS = {
 import finitewidth as fw
 fw.covariance_sde(fw.ShapedAttention(0.5), fw.shaped.equal_tokens(4, 0.2), 0.5, paths=256)
 """,
+    "README's first block": _README,
     "report": _CLI.format(arguments="report"),
     "report --transformer": _CLI.format(arguments="report --transformer"),
     "activations": _CLI.format(arguments="activations"),

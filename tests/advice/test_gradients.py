@@ -34,12 +34,12 @@ def test_critical_networks_are_healthy(activation):
 @pytest.mark.parametrize(
     ("activation", "C_b", "C_W", "words"),
     [
-        ("relu", 0.0, 3.0, ["error factor explode", "gradients of shallow layers explode"]),
-        ("relu", 0.0, 1.2, ["signals vanish", "gradients of shallow layers vanish"]),
-        ("relu", 0.0, 1.9, ["signals vanish", "gradients of shallow layers vanish"]),  # by a factor of 21
-        ("tanh", 0.3, 1.5, ["gradients of shallow layers vanish"]),
-        ("tanh", 0.05, 1.5, ["gradients of shallow layers vanish"]),  # by a factor of 90
-        ("tanh", 0.0, 2.5, ["gradients of shallow layers explode"]),
+        ("relu", 0.0, 3.0, ["signals explode", "gradients explode"]),
+        ("relu", 0.0, 1.2, ["signals vanish", "gradients vanish"]),
+        ("relu", 0.0, 1.9, ["signals vanish", "gradients vanish"]),  # by a factor of 21
+        ("tanh", 0.3, 1.5, ["gradients vanish"]),
+        ("tanh", 0.05, 1.5, ["gradients vanish"]),  # by a factor of 90
+        ("tanh", 0.0, 2.5, ["gradients explode"]),
     ],
 )
 def test_verdicts(activation, C_b, C_W, words):
@@ -71,7 +71,42 @@ def test_a_network_may_miss_its_point_by_as_much_as_its_depth_forgives():
     assert not diagnose_gradients(network("relu", C_W=2.01), X).critical
     swish = fw.criticality("swish").point
     rounded = network("swish", C_b=round(swish.C_b, 5), C_W=round(swish.C_W, 5))
-    assert diagnose_gradients(rounded, X).critical
+    inputs = np.full((1, 3), np.sqrt((swish.K_star - swish.C_b) / swish.C_W))
+    assert diagnose_gradients(rounded, inputs).critical
+
+
+@pytest.mark.parametrize(
+    ("mean_square", "critical", "ill"),
+    [(1.7088, True, None), (0.01, False, "gradients vanish"), (1.0, False, "gradients vanish"), (5.0, False, None)],
+)
+def test_gelu_is_critical_at_one_size_of_its_signals_only(mean_square, critical, ill):
+    """PDLT (5.100)-(5.102): at a half-stable point susceptibilities are one at K* alone; elsewhere depth acts exponentially for
+    thousands of layers, by 102 in 32 layers from inputs a hundredth as large, and inputs are to be scaled."""
+    net = tune(network("gelu", 32))
+    found = diagnose_gradients(net, np.full((1, 3), np.sqrt(mean_square)))
+    assert found.critical is critical
+    assert [ill in problem for problem in found.problems] == ([True] if ill else [])
+    assert ("scale inputs to a mean square of 1.7088" in found.verdict) is not critical
+    chi = [
+        susceptibilities("gelu", K, 1.9830583)
+        for K in flow(net, np.full((1, 3), np.sqrt(mean_square)), through="kernel").K[:-1, 0, 0]
+    ]
+    assert found.factor == pytest.approx(np.prod([at.chi_perp for at in chi]), rel=1e-6)
+
+
+def test_a_point_that_repels_is_not_critical():
+    """GELU at C_W = 4: the kernel grows faster than any exponential from K* = 0."""
+    found = diagnose_gradients(network("gelu", 12, C_W=4.0), 0.1 * np.ones((1, 3)))
+    assert not found.critical
+    assert found.remedy == ""
+    assert "signals explode" in found.verdict
+
+
+@pytest.mark.parametrize(("width", "says"), [(9, True), (10, True), (11, False)])
+def test_averages_are_called_averages_where_networks_scatter(width, says):
+    """From a depth over width of a tenth."""
+    found = diagnose_gradients(MLP("relu", (3, width, 1), C_W=2.0), X)
+    assert ("These are averages over networks; at depth over width" in found.verdict) is says
 
 
 def test_factors():

@@ -13,6 +13,7 @@ from finitewidth.activations import Activation
 from finitewidth.advice import equivalence_rates, learning_rates, standard_rates, tune
 from finitewidth.critical import criticality
 from finitewidth.expansion.tangent_layers import tangent_contributions
+from finitewidth.kernels import frozen_ntk
 from finitewidth.learning import gradient_step
 from finitewidth.learning.losses import squared_error
 from finitewidth.networks import MLP
@@ -159,12 +160,18 @@ def test_table_and_groups():
     rates = learning_rates(tune(MLP("tanh", (3, 8, 1))), rate=0.5)
     assert rates.rows() == [(1, 0.5, pytest.approx(0.5 / 3)), (2, 0.25, pytest.approx(0.5 / 8))]
     assert list(rates.as_dict()) == ["layer_1.bias", "layer_1.weight", "layer_2.bias", "layer_2.weight"]
-    assert "torch.optim.SGD or optax.sgd, at a global rate eta = 0.5" in str(rates)
-    adam = str(learning_rates(tune(MLP("tanh", (3, 8, 1))), "adam", rate=0.5))
-    assert "torch.optim.Adam or optax.adam: eta = 0.5 is the change that one step makes to an output" in adam
+    assert "torch.optim.SGD or optax.sgd, one group a row, at a global rate eta = 0.5" in str(rates)
+    by_sign = learning_rates(tune(MLP("tanh", (3, 8, 1))), "adam", rate=0.5)
+    adam = str(by_sign)
+    assert by_sign.tangent_kernel == pytest.approx(
+        float(frozen_ntk(tune(MLP("tanh", (3, 8, 1))), np.ones((1, 3)))[0, 0])
+    )
+    assert (
+        f"step moves an output by about {0.5 * by_sign.tangent_kernel:.3g}, eta = 0.5 times its tangent kernel" in adam
+    )
     assert "(s = 0)" in adam
     assert "maximal-update rule (s = 1)" in adam
-    assert "0.1667" in str(rates).splitlines()[2]
+    assert "0.1667" in str(rates).splitlines()[3]
 
     class Linear:
         def __init__(self, name, bias=True):

@@ -44,8 +44,10 @@ def test_a_layer_without_any_share_is_uneven():
     assert "learn unevenly" in verdict((0.0, 1.0))
 
 
-KERNEL = "training starts close to kernel regression with the mean kernel."
-NO_KERNEL = "training is not kernel regression with the mean kernel. How much the network's features change"
+KERNEL = "the first steps of training are, to within that, those of kernel regression with the mean kernel."
+NO_KERNEL = (
+    "single networks start from tangent kernels of their own, not from the mean one. How much the network's features"
+)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +68,9 @@ def test_what_the_tangent_kernel_tells_of_training(fluctuation, says):
 
 
 def test_single_networks_do_not_learn_alike_where_they_differ():
-    """From a relative variance of one half on, what holds of means is said of means."""
-    assert "All layers learn alike" in verdict(fluctuation=0.5 - EPSILON)
-    said = verdict(fluctuation=0.5)
+    """From a relative variance of a tenth on, what holds of means is said of means."""
+    assert "All layers learn alike" in verdict(fluctuation=0.1 - EPSILON)
+    said = verdict(fluctuation=0.1)
     assert "learn alike" not in said
     assert (
         "Averaged over networks the layers' shares differ by a factor of 1 at most; in a single network they scatter"
@@ -82,6 +84,24 @@ def test_sick_gradients_leave_nothing_to_say_about_shares():
     assert "learn alike" not in said
     assert "unevenly" not in said
     assert "The tangent kernel of one output" in said
+
+
+@pytest.mark.parametrize(
+    ("shares", "says"),
+    [
+        ((0.0, 0.0, 0.1, 0.9), "The last 1 of 4 layers make up 90% of what the first step of training changes."),
+        ((0.0, 0.0, 0.11, 0.89), "The last 2 of 4 layers make up 90%"),
+        ((0.6, 0.4, 0.0, 0.0), "The first 2 of 4 layers make up 90%"),
+        ((0.25, 0.25, 0.25, 0.25), None),
+        ((0.0, 0.2, 0.4, 0.4), None),
+        ((0.0, 0.0, 0.0, 0.0), None),
+    ],
+)
+def test_which_layers_do_the_learning_where_gradients_are_sick(shares, says):
+    """PDLT (9.28): the fewest layers from either end that have nine tenths of the tangent kernel, if they are half of them at most."""
+    said = verdict(shares, healthy=False)
+    assert (says or "The tangent kernel") in said
+    assert ("make up" in said) is (says is not None)
 
 
 @pytest.mark.parametrize(
@@ -121,21 +141,21 @@ HALF = 0.5 ** (1 / (DEPTH - 1))  # a susceptibility which changes something by a
         (
             1 / HALF + EPSILON,
             1.0,
-            "> 1: the kernel and with it the error factor explode with depth, here by a factor of 2.",
+            "> 1: signals explode with depth, here by a factor of 2 in mean square",
         ),
         (1 / HALF - EPSILON, 1.0, None),
-        (HALF - EPSILON, 1.0, "< 1: signals vanish, here by a factor of 2, and deep weights have no gradient."),
+        (HALF - EPSILON, 1.0, "< 1: signals vanish with depth, here by a factor of 2 in mean square"),
         (HALF + EPSILON, 1.0, None),
         (
             1.0,
             1 / HALF + EPSILON,
-            "gradients of shallow layers explode exponentially with depth, here by a factor of 2 in mean square.",
+            "gradients explode exponentially with depth, here by a factor of 2 in mean square from the last layer to the first.",
         ),
         (1.0, 1 / HALF - EPSILON, None),
         (
             1.0,
             HALF - EPSILON,
-            "gradients of shallow layers vanish exponentially with depth, here by a factor of 2 in mean square, and",
+            "gradients vanish exponentially with depth, here by a factor of 2 in mean square from the last layer to the first.",
         ),
         (1.0, HALF + EPSILON, None),
     ],
@@ -178,7 +198,7 @@ def test_regimes_change_at_their_edges(edge, below, above):
         (0.001, "the infinite-width theory is a good description"),
         (0.05, "the first correction in 1/n describes how"),
         (0.3, "check against a simulation"),
-        (2.0, "an expansion in 1/n is not to be trusted"),
+        (2.0, "the first order is no measure of it any more"),
     ],
 )
 def test_regimes_mean_what_their_names_say(fluctuation, meaning):
@@ -223,7 +243,7 @@ def test_advice_where_there_is_no_critical_point():
 )
 def test_spread_beyond_the_mean(spread, says):
     said = about_spread(spread, "as it should be")
-    assert said.startswith("The kernel's standard deviation between networks is ")
+    assert said.startswith("To first order in 1/n the kernel's standard deviation between networks is ")
     assert said.endswith(f"{says} its mean: as it should be.")
 
 

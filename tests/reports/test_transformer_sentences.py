@@ -141,6 +141,7 @@ def test_the_transformer_in_one_line():
 def test_agreement_in_words():
     found = compare(with_fates(50), with_fates(0, of=64))
     said = about_distances(found)
-    assert f"Of 4 entries of covariance and correlation the farthest is {found.worst.entry}" in said
+    assert said.startswith("The two laws disagree: one of 4 entries is apart by a Kolmogorov-Smirnov distance of 0.500")
+    assert f"The farthest entry is {found.worst.entry}" in said
     assert f"distance 0.500 between the limit and 64 networks (p = {found.worst.p_value:.2g};" in said
     assert "one entry in 4 is below 0.25 by chance)" in said

@@ -5,7 +5,16 @@ import pytest
 from scipy import stats
 
 import finitewidth as fw
-from finitewidth.reports.comparison.verdict import Verdict, expected_largest, largest_by_chance, sentence_on, verdict_on
+from finitewidth.reports.comparison.verdict import (
+    Verdict,
+    expected_largest,
+    largest_by_chance,
+    noticed_distance,
+    sentence_on,
+    sentence_on_laws,
+    verdict_on,
+    verdict_on_laws,
+)
 
 
 @pytest.mark.parametrize("count", [1, 30, 1000])
@@ -22,17 +31,53 @@ def test_nothing_to_go_by():
     assert "none of the entries can tell" in sentence_on(0.0, 0)
 
 
+def test_a_minority_that_agrees_cannot_tell():
+    assert verdict_on(2.0, 30, silent=30) is Verdict.AGREE
+    assert verdict_on(2.0, 30, silent=31) is Verdict.CANNOT_TELL
+    assert verdict_on(6.0, 30, silent=1000) is Verdict.DISAGREE
+    assert sentence_on(2.0, 30, silent=31).startswith(
+        "Whether theory and networks agree, most entries cannot tell. Those that can, agree: the largest of 30 deviations"
+    )
+
+
 def test_in_words():
     assert sentence_on(2.0, 30) == (
-        "Theory and networks agree: the largest of 30 deviations is 2.00 standard errors, where noise alone gives "
-        f"{expected_largest(30):.2f} on average."
+        "Theory and networks agree: the largest of 30 deviations is 2.00 standard errors, where noise alone would give about "
+        f"{expected_largest(30):.2f} if they were independent."
     )
     said = sentence_on(6.0, 30)
     assert said.startswith(
         "Theory and networks disagree: the largest of 30 deviations is 6.00 standard errors, where noise alone"
     )
     assert f"stays below {largest_by_chance(30):.2f} in 999 runs of 1000" in said
-    assert "wider networks must come closer" in said
+    assert "Wider networks must come closer" in said
+
+
+def test_laws_disagree_by_chance_in_one_run_of_a_thousand():
+    """The smallest of m p-values is below 1 - 0.999^(1/m) once in a thousand runs; so few paths that only half the networks would
+    have to differ cannot tell."""
+    edge = 1 - 0.999 ** (1 / 20)
+    assert verdict_on_laws(edge * 1.001, 20, 1000, 1000) is Verdict.AGREE
+    assert verdict_on_laws(edge * 0.999, 20, 1000, 1000) is Verdict.DISAGREE
+    assert verdict_on_laws(0.5, 20, 1000, 10) is Verdict.CANNOT_TELL
+    assert verdict_on_laws(1e-9, 20, 1000, 10) is Verdict.DISAGREE
+    assert verdict_on_laws(1.0, 1, 1000, 1000) is Verdict.AGREE
+
+
+def test_the_distance_that_would_show():
+    """Against the exact law of the two-sample distance."""
+    distance = noticed_distance(1, 300, 300)
+    assert stats.kstwo.sf(distance, 150) == pytest.approx(1e-3, rel=0.2)
+    assert noticed_distance(50, 300, 300) > distance
+
+
+def test_laws_in_words():
+    assert "agree in all 20 entries, as far as so many paths can tell" in sentence_on_laws(0.1, 0.1, 20, 1000, 1000)
+    assert "so few paths cannot tell" in sentence_on_laws(0.1, 0.1, 20, 1000, 10)
+    said = sentence_on_laws(1e-9, 0.4, 20, 1000, 1000)
+    assert said.startswith(
+        "The two laws disagree: one of 20 entries is apart by a Kolmogorov-Smirnov distance of 0.400, p = 1e-09"
+    )
 
 
 @pytest.mark.filterwarnings("ignore::finitewidth.ValidityWarning")

@@ -1,10 +1,17 @@
 """What a report tells to do, on both sides of every choice."""
 
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import finitewidth as fw
 from finitewidth.critical import criticality
+from finitewidth.reports.inputs import best_mean_square
+from finitewidth.reports.section import Tone
+from finitewidth.reports.sections.in_short import of_gradients, of_signals, verdict as headline
 from finitewidth.reports.sections.typical import sentence as about_typical, wide_enough
 from finitewidth.reports.sections.what_to_do import (
     about_what_to_do,
@@ -14,6 +21,7 @@ from finitewidth.reports.sections.what_to_do import (
     of_inputs,
     of_shape,
     optimiser,
+    when_tuned,
 )
 from finitewidth.results.typical import TypicalNetworks
 
@@ -21,15 +29,39 @@ NET = fw.MLP("tanh", (3, *[50] * 9, 1))  # nine hidden layers
 FINE, WIDE = np.linspace(0.0, 0.09, 10), np.linspace(0.0, 0.18, 10)
 
 
-def test_initialisation_is_code_that_makes_a_critical_network():
-    """The numbers of the critical point, in PyTorch's words; biases only where they are needed."""
-    relu, swish = (criticality(name).point for name in ("relu", "swish"))
-    assert "normal_(layer.weight, std=(2 / layer.in_features) ** 0.5)" in initialisation(relu)
-    assert "zeros_(layer.bias)" in initialisation(relu)
-    assert f"std=({swish.C_W:.8g} / layer.in_features) ** 0.5" in initialisation(swish)
-    assert f"normal_(layer.bias, std={np.sqrt(swish.C_b):.6g})" in initialisation(swish)
-    compile(initialisation(swish), "code", "exec")
-    compile(optimiser(None), "code", "exec")
+def run(code, **names):
+    """The lines of a report in a PyTorch that only remembers."""
+    made = []
+    init = SimpleNamespace(normal_=lambda of, std: made.append((of, std)), zeros_=lambda of: made.append((of, 0.0)))
+    torch = SimpleNamespace(nn=SimpleNamespace(init=init), optim=SimpleNamespace(SGD=lambda groups: groups))
+    layers = [SimpleNamespace(in_features=n, weight="W", bias="b") for n in NET.widths[:-1]]
+    space = {"torch": torch, "linear_layers": layers, **names}
+    exec(code, space)
+    return made, space.get("optimizer")
+
+
+@pytest.mark.parametrize("name", ["relu", "swish"])
+def test_initialisation_is_code_that_makes_a_critical_network(name):
+    """Standard deviations sqrt(C_W/fan-in) and sqrt(C_b) of every layer, in PyTorch's words."""
+    point = criticality(name).point
+    made, _ = run(initialisation(point))
+    expected = [pair for n in NET.widths[:-1] for pair in (("W", np.sqrt(point.C_W / n)), ("b", np.sqrt(point.C_b)))]
+    assert [of for of, _ in made] == [of for of, _ in expected]
+    np.testing.assert_allclose([std for _, std in made], [std for _, std in expected], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("activation", "own"), [("tanh", "tanh"), ("sigmoid", None), (np.tanh, jnp.tanh)])
+def test_optimiser_groups_are_code_that_runs(activation, own):
+    """By name, by a centred alternative, or by the caller's own function: the rates of the tuned network."""
+    net = NET.replace(activation=jnp.tanh if callable(activation) else activation)
+    other = alternative(net, criticality(net.activation))
+    code = optimiser(net, other)
+    assert max(map(len, code.splitlines())) <= 76  # a terminal of eighty columns shows all of it
+    _, groups = run(code, eta=0.5, activation=own)
+    tuned = fw.tune(NET if own else NET.replace(activation=lambda z: jax.nn.sigmoid(z) - 0.5))
+    np.testing.assert_allclose(
+        [group["lr"] for group in groups[::2]], 0.5 * tuned.lambda_W / NET.widths[:-1], rtol=1e-6
+    )
 
 
 def test_inputs_are_scaled_to_the_fixed_point():
@@ -44,7 +76,8 @@ def test_an_activation_that_cannot_be_tuned_is_replaced():
     other = alternative(net, criticality("sigmoid"))
     assert other.name == "sigmoid(z) - 0.5"
     assert (other.point.C_b, other.point.C_W) == (0.0, pytest.approx(16.0))
-    section = about_what_to_do(net, criticality("sigmoid"), FINE)
+    section = about_what_to_do(net, criticality("sigmoid"), WIDE)
+    assert section.data["widest_needed"] == 60  # 2/3 of nine layers over 50, not what sigmoid does
     assert section.parts[0].text.startswith("Take another activation: sigmoid cannot be tuned")
     assert section.data["activation"] == "sigmoid(z) - 0.5"
     assert alternative(NET.replace(activation="z^2"), criticality("z^2")).name == "tanh"
@@ -57,29 +90,95 @@ def test_an_activation_that_cannot_be_tuned_is_replaced():
 
 def test_depths_and_widths_that_change_the_verdict():
     """A relative variance of a tenth decides; it falls as 1/n and, at criticality, grows as the depth."""
-    assert deepest_allowed(NET, WIDE, tuned=True) == 5  # the sixth layer has a tenth
-    assert deepest_allowed(NET, FINE, tuned=True) == 11
-    assert deepest_allowed(NET, FINE, tuned=False) is None
+    assert deepest_allowed(NET, WIDE) == 6  # the sixth layer has a tenth, the seventh more
+    assert deepest_allowed(NET, FINE) == 11
     assert wide_enough(NET, 0.18) == 90
     assert of_shape(NET, FINE, tuned=True).endswith("At widths like these that holds up to about 11 layers.")
-    assert of_shape(NET, FINE, tuned=False).endswith("agree within a third.")
+    assert of_shape(NET, FINE, tuned=True).startswith("Depth and width are fine")
+    assert of_shape(NET, FINE, tuned=False).startswith("Initialised so, depth and width are fine")
     said = of_shape(NET, WIDE, tuned=True)
-    assert "take hidden layers of about 90 neurons, or at these widths about 5 layers, for kernels" in said
-    assert "about 1 layer," in of_shape(NET, np.append(0.0, np.full(9, 0.2)), tuned=True)
+    assert said.startswith("The network is deep for its width.")
+    assert "take hidden layers of about 90 neurons, or at these widths about 6 layers;" in said
+    assert of_shape(NET, WIDE, tuned=False).startswith("Initialised so, the network is deep for its width.")
+    for first, many in ((1, "one hidden layer"), (2, "two hidden layers")):
+        steep = np.append(np.zeros(first), np.full(10 - first, 0.2))
+        assert f"for at these widths even {many} would be too many" in of_shape(NET, steep, tuned=True)
     edge = np.append(np.zeros(9), 0.1)
-    assert of_shape(NET, edge, tuned=True).startswith("Depth over width is large")
-    assert of_shape(NET, edge - 1e-9 * (edge > 0), tuned=True).startswith("Depth and width are fine")
+    assert of_shape(NET, edge, tuned=True).startswith("Depth and width are fine")
+    assert of_shape(NET, edge * (1 + 1e-6), tuned=True).startswith("The network is deep")
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh", "gelu"])
+def test_advice_is_about_the_network_as_advised(name):
+    """What an untuned network is told of its shape is what the tuned one would show: nu sum 1/n, PDLT (5.129)."""
+    net = fw.tune(NET.replace(activation=name))
+    x = np.full((1, 3), np.sqrt(best_mean_square(criticality(name).point)))
+    found = fw.flow(net, x).relative_fluctuation[:, 0]
+    np.testing.assert_allclose(when_tuned(net, criticality(name)), found, rtol=0.15 if name == "tanh" else 1e-6)
+
+
+def quantiles(low, middle, high):
+    return np.array([[low, middle, high]]).T * np.ones((1, 10))
 
 
 def test_typical_networks_in_words():
-    quantiles = np.array([[1e-3, 1e-2, 1.0]]).T * np.ones((1, 10))
-    said = about_typical(NET, TypicalNetworks(quantiles, 2 * quantiles), 2.0, 0.18)
+    measured = TypicalNetworks(quantiles(1e-3, 1e-2, 1.0), quantiles(2e-3, 2e-2, 2.0), networks=77)
+    said = about_typical(NET, measured, measured, 2.0, 0.18)
+    assert said.startswith("Networks differ, so that averages describe few of them. In 77 of them")
     assert (
-        "kernel is 0.01 in the median network and between 0.001 and 1 in 90 % of them, where theory's mean is 2."
+        "is 0.01 (by theory 0.01) in the median network and between 0.001 and 1 in 90 %; infinitely wide ones have 2."
         in said
     )
     assert "are 0.02 in the median network and between 0.002 and 2 in 90 %." in said
     assert "about 90 neurons" in said
+    assert "neurons" not in about_typical(NET, measured, None, 2.0, 0.09)
+    assert "by theory" not in about_typical(NET, measured, None, 2.0, 0.18)
+
+
+@pytest.mark.parametrize(("infinite", "few"), [(0.0199, False), (0.0201, True), (0.00501, False), (0.00499, True)])
+def test_averages_describe_few_from_twice_the_median(infinite, few):
+    measured = TypicalNetworks(quantiles(1e-3, 1e-2, 1.0), quantiles(1.0, 1.0, 1.0), networks=77)
+    assert ("describe few" in about_typical(NET, measured, None, infinite, 0.18)) is few
+
+
+def test_the_headline():
+    """Depth first, then width, then nothing to complain of."""
+    assert headline(1, (), None)[0].startswith("One layer")
+    assert headline(5, None, None)[0].startswith("The activation jumps")
+    ills = (
+        "chi_parallel = 0.9 < 1: signals vanish with depth",
+        "chi_perp = 0.9 a layer: gradients vanish exponentially",
+    )
+    assert (
+        headline(5, ills, None)[0] == "Worth changing before training: signals vanish and gradients vanish with depth."
+    )
+    spread = TypicalNetworks(quantiles(1e-3, 1e-2, 1.0), quantiles(0.5, 1.0, 2.0))
+    said, tone = headline(5, (), spread)
+    assert (
+        "90 % spread over a factor of 1e+03 in the mean square of their signals and 4 in that of their gradients"
+        in said
+    )
+    assert tone is Tone.RISKY
+    assert headline(5, (), None) == ("Well initialised for its depth and width.", Tone.GOOD)
+
+
+def test_signals_and_gradients_in_short():
+    assert of_signals(np.array([2.0, 1.0]), 0.01, None) == (
+        "Signals keep their size from the first layer to the last: their mean square goes from 2 to 1, give or take 10 % from network "
+        "to network."
+    )
+    assert of_signals(np.array([2.0, 0.99]), 0.0, None).startswith("Signals shrink")
+    assert of_signals(np.array([1.0, 2.01]), 0.0, None).startswith("Signals grow")
+    typical = TypicalNetworks(quantiles(1e-3, 1e-2, 1.0), quantiles(0.5, 1.0, 2.0))
+    assert "from 2 to 0.01 in the median network, to between 0.001 and 1 in 90 %" in of_signals(
+        np.array([2.0, 2.0]), 1.0, typical
+    )
+    assert of_gradients(0.5, True, None).endswith("by a factor of 0.5 in mean square.")
+    assert of_gradients(0.49, True, None).endswith("a power of depth, which the learning rates below make up for.")
+    assert of_gradients(0.49, False, None).endswith("by a factor of 0.49 in mean square.")
+    assert "by a factor of 1 in mean square in the median network, between 0.5 and 2" in of_gradients(
+        0.1, True, typical
+    )
 
 
 @pytest.mark.filterwarnings("ignore::finitewidth.ValidityWarning")
@@ -87,12 +186,13 @@ def test_a_report_knows_its_regime():
     """Typical networks are shown where kernels differ by more than a third, and there only."""
     narrow, wide = (fw.MLP("relu", (2, *[n] * 3, 1), C_W=2.0) for n in (8, 400))
     report = fw.report(narrow, networks=50)
-    assert report.data["typical"]["theory"] is not None
+    assert report.data["typical"]["theory"] is None  # too narrow for a smooth law
     assert np.shape(report.data["typical"]["measured"]["kernel"]) == (3, 4)
-    assert "means describe few of them" in " ".join(str(report).split())
+    assert "90 % spread over a factor of" in report.data["in_short"]["headline"]
     quiet = fw.report(wide, networks=50)
     assert "typical" not in quiet.data
     for each in (report, quiet):
         assert each.sections[-1].title == "What to do"
+        assert each.sections[0].title == "In short"
         assert "torch.nn.init" in str(each)
         assert "<pre><code>for layer in linear_layers:" in each.to_html()

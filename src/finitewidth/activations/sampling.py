@@ -31,6 +31,19 @@ def sampled(value: Callable[[Array], Array], z: Float[np.ndarray, " n"]) -> Floa
         return np.concatenate([np.asarray(program(batch)) for batch in padded], axis=1)[:, : len(z)]
 
 
+@functools.lru_cache(maxsize=128)
+def _slope_program(value: Callable[[Array], Array]) -> Callable[[Array], tuple[Array, Array]]:
+    return jax.jit(lambda z: jax.jvp(value, (z,), (jnp.ones_like(z),)))
+
+
+@entry()
+def values_and_slopes(
+    value: Callable[[Array], Array], z: Float[np.ndarray, "*shape"]
+) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
+    """The function and its slope at each of many points."""
+    return _slope_program(value)(jnp.asarray(z))
+
+
 _RADII = 2.0 ** np.arange(-1, 14)
 _PROBES = np.linspace(-1.0, 1.0, 65)
 

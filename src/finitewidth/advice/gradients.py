@@ -12,7 +12,7 @@ from .._entry import entry
 from .._result import Result
 from .._table import Table
 from .._validation import as_floats
-from ..critical import criticality
+from ..critical import CriticalPoint, criticality
 from ..critical.one_input.susceptibilities import susceptibilities_at
 from ..critical.one_input.trust import check_continuous
 from ..expansion.tangent_layers import tangent_contributions
@@ -21,6 +21,7 @@ from ..networks import MLP, as_mlp
 _ALMOST = 0.05  # a network counts as tuned if depth times its distance from criticality is below this
 _TINY = float(np.finfo(float).tiny)
 _HARMLESS = 2.0  # a factor, over the whole depth, that no optimiser minds
+_SCATTERED = 0.1  # depth over width from which averages are not what one network has
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,8 +35,11 @@ class GradientDiagnosis(Result):
     - `trivial`: the mean square of the trivial factor of weights, $g^{(\ell-1)}$, PDLT (9.90), (9.92); of biases it is one.
     - `error`: the mean square of the error factor under the squared loss, $K^{(L)} + \overline{y^2}$, PDLT (9.91); one number.
     - `bias`, `weight`: contributions of the layer to the tangent kernel, with the rates of the network, PDLT (9.28).
-    - `critical`: whether only powers of depth appear, as at a critical point; otherwise depth acts exponentially.
+    - `critical`: whether only powers of depth appear, as at a critical point; otherwise depth acts exponentially. GELU and
+      others of its class are critical at one size of the kernel only, which the inputs have to have.
     - `problems`: what is wrong, in words; empty at criticality, and where depth is too small for the exponentials to matter.
+    - `remedy`: where the inputs have the wrong size for a critical point, which size they need; empty elsewhere.
+    - `depth_over_width`: where it is large, single networks scatter widely around these averages.
     """
 
     chi_parallel: Float[np.ndarray, " later"]
@@ -47,6 +51,8 @@ class GradientDiagnosis(Result):
     weight: Float[np.ndarray, " L"]
     critical: bool
     problems: tuple[str, ...]
+    remedy: str
+    depth_over_width: float
 
     def table(self) -> Table:
         """One row for each layer; the last has no layer after it, and no susceptibilities."""
@@ -70,6 +76,9 @@ class GradientDiagnosis(Result):
         """One or two sentences, with the factor over the whole depth."""
         if len(self.chi_perp) == 0:
             return "One layer: there is no depth in which gradients could explode or vanish."
+        return " ".join(filter(None, (self._of_averages(), self.remedy, self._of_single_networks())))
+
+    def _of_averages(self) -> str:
         if self.problems:
             return " ".join(self.problems)
         over = f"from the last layer to the first their mean square changes by a factor of {self.factor:.3g}"
@@ -77,7 +86,15 @@ class GradientDiagnosis(Result):
             return f"The network is critical, so gradients change by powers of depth only: {over}."
         return (
             f"The network is not critical, chi_perp = {self.factor ** (1 / len(self.chi_perp)):.4g} a layer, but shallow enough: {over}. "
-            "More layers would raise that exponentially."
+            "More layers multiply that further."
+        )
+
+    def _of_single_networks(self) -> str:
+        if self.depth_over_width < _SCATTERED:
+            return ""
+        return (
+            f"These are averages over networks; at depth over width {self.depth_over_width:.3g} single ones scatter around them, "
+            "as `ensembles.typical_networks` shows."
         )
 
     def __str__(self) -> str:
@@ -100,8 +117,8 @@ def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
     - $\chi_\perp > 1$: the chain-rule factor, and the tangent kernel of deep networks, explode.
     - $\chi_\perp < 1$: the chain-rule factor of shallow layers dies, and they do not learn.
 
-    At criticality only powers of depth remain, whatever the factor over the depth of this network. Away from it the
-    susceptibilities of the last hidden layer name what grows or dies, and a factor of more than two is called a problem.
+    At criticality only powers of depth remain, whatever the factor over the depth of this network. Away from it, and that includes
+    inputs of the wrong size at the critical point of GELU, a factor of more than two is called a problem.
 
     **Arguments:**
 
@@ -123,28 +140,38 @@ def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
     at = susceptibilities_at(net.activation, jnp.asarray(kernels[:-1]), net.C_W[1:, None])
     parallel, perp = (np.asarray(chi).mean(axis=1) for chi in (at.chi_parallel, at.chi_perp))
     targets = 0.0 if y is None else float(jnp.mean(as_floats(y, "y") ** 2))
-    critical = _is_critical(net, parallel, perp)
+    point = _point_of(net)
+    critical = _is_critical(net.depth, point, parallel, perp)
+    K, chain = kernels.mean(axis=1), chain.mean(axis=1)
     return GradientDiagnosis(
         parallel,
         perp,
-        chain.mean(axis=1),
+        chain,
         overlap.mean(axis=1),
-        float(kernels[-1].mean()) + targets,
+        float(K[-1]) + targets,
         bias.mean(axis=1),
         weight.mean(axis=1),
         critical,
-        () if critical else _problems(parallel, perp, chain.mean(axis=1), kernels.mean(axis=1)),
+        () if critical else _problems(parallel, perp, chain, K),
+        "" if critical else _remedy(point, K),
+        net.depth_over_width,
     )
 
 
-def _is_critical(net: MLP, parallel: np.ndarray, perp: np.ndarray) -> bool:
-    """Whether all layers are at one critical point, or have susceptibilities of one, as closely as the depth allows."""
-    allowed = _ALMOST / net.depth
-    if (np.abs(np.stack([parallel, perp]) - 1) < allowed).all():
-        return True
+def _point_of(net: MLP) -> CriticalPoint | None:
+    """The critical point at which all layers behind the first are initialised, as closely as the depth allows."""
     hidden = np.stack([np.asarray(net.C_b)[1:], np.asarray(net.C_W)[1:]])
     points = criticality(net.activation).critical_points
-    return any((np.abs(hidden - [[at.C_b], [at.C_W]]) < allowed * at.C_W).all() for at in points)
+    allowed = _ALMOST / net.depth
+    return next((at for at in points if (np.abs(hidden - [[at.C_b], [at.C_W]]) < allowed * at.C_W).all()), None)
+
+
+def _is_critical(depth: int, point: CriticalPoint | None, parallel: np.ndarray, perp: np.ndarray) -> bool:
+    r"""Whether all susceptibilities are one, as closely as the depth allows, or tend to one as powers of depth do: at a point that
+    attracts all kernels. A finite $K^\star$ does not: away from it they stay off one for thousands of layers."""
+    if (np.abs(np.stack([parallel, perp]) - 1) < _ALMOST / depth).all():
+        return True
+    return point is not None and point.attracts and not point.K_star
 
 
 def _problems(parallel: np.ndarray, perp: np.ndarray, chain: np.ndarray, K: np.ndarray) -> tuple[str, ...]:
@@ -153,27 +180,31 @@ def _problems(parallel: np.ndarray, perp: np.ndarray, chain: np.ndarray, K: np.n
     growth, backward = (
         max(float(last / first), _TINY) if first > 0 else 1.0 for last, first in ((K[-1], K[0]), (chain[0], 1.0))
     )
-    a_layer = backward ** (1 / max(1, len(perp)))
     # Towards a fixed point of its own the kernel hardly changes any more; towards zero or infinity it does, by chi_parallel.
     last = float(K[-1] / K[-2])
     if last > (1 + parallel[-1]) / 2 > 1 and growth > _HARMLESS:
         found.append(
-            f"chi_parallel = {parallel[-1]:.4g} > 1: the kernel and with it the error factor explode with depth, "
-            f"here by a factor of {growth:.3g}."
+            f"chi_parallel = {parallel[-1]:.4g} > 1: signals explode with depth, here by a factor of {growth:.3g} in mean square from "
+            "the first layer to the last, and with them the error at the start."
         )
     if last < (1 + parallel[-1]) / 2 < 1 and growth < 1 / _HARMLESS:
         found.append(
-            f"chi_parallel = {parallel[-1]:.4g} < 1: signals vanish, here by a factor of {1 / growth:.3g}, and deep weights "
-            "have no gradient."
+            f"chi_parallel = {parallel[-1]:.4g} < 1: signals vanish with depth, here by a factor of {1 / growth:.3g} in mean square "
+            "from the first layer to the last, and with them the gradients of deep weights."
         )
-    if backward > _HARMLESS:
+    if not 1 / _HARMLESS <= backward <= _HARMLESS:
+        what, size = ("explode", backward) if backward > 1 else ("vanish", 1 / backward)
         found.append(
-            f"chi_perp = {a_layer:.4g} a layer: the tangent kernel and gradients of shallow layers explode exponentially with depth, "
-            f"here by a factor of {backward:.3g} in mean square."
-        )
-    if backward < 1 / _HARMLESS:
-        found.append(
-            f"chi_perp = {a_layer:.4g} a layer: gradients of shallow layers vanish exponentially with depth, here by a factor of "
-            f"{1 / backward:.3g} in mean square, and the last layers learn alone."
+            f"chi_perp = {backward ** (1 / max(1, len(perp))):.4g} a layer: gradients {what} exponentially with depth, here by a "
+            f"factor of {size:.3g} in mean square from the last layer to the first."
         )
     return tuple(found)
+
+
+def _remedy(point: CriticalPoint | None, K: np.ndarray) -> str:
+    if point is None or not point.K_star:
+        return ""
+    return (
+        f"The initialisation is critical for kernels of K* = {point.K_star:.4g} only, and here they run from {K[0]:.3g} to {K[-1]:.3g}: "
+        f"scale inputs to a mean square of {(point.K_star - point.C_b) / point.C_W:.5g}."
+    )

@@ -21,11 +21,16 @@ from ..networks import MLP, as_mlp
 from ..realised.parameters import Parameters
 
 _MEANING = {
-    "sgd": "Rates for torch.optim.SGD or optax.sgd, at a global rate eta = {eta:g} (of a loss summed over samples).",
+    "sgd": """\
+Rates for torch.optim.SGD or optax.sgd, one group a row, at a global rate eta = {eta:g}
+(of a loss summed over samples; for a mean over N of them, N times as much).""",
     "adam": """\
-Rates for torch.optim.Adam or optax.adam: eta = {eta:g} is the change that one step makes to an output, per unit of its tangent
-kernel; lower it as the error falls. This is the rule of the NTK (s = 0), all layers alike: rates of hidden weights fall as n^(-3/2).
-Under the maximal-update rule (s = 1), with a last layer smaller by n^(-1/2) at the start, they fall as 1/n.""",
+Rates for torch.optim.Adam or optax.adam, one group a row: with all of them the first
+step moves an output by about {moved:.3g}, eta = {eta:g} times its tangent kernel. Steps
+of Adam do not shrink with the error: lower eta as it falls.
+The rule is that of the NTK (s = 0), all layers alike, where rates of hidden weights
+fall with the width as n^(-3/2). Under the maximal-update rule (s = 1) they fall as
+1/n, with a last layer that starts smaller by n^(-1/2).""",
 }
 
 
@@ -39,6 +44,8 @@ class LearningRates(Result):
     rate: float
     bias: Float[np.ndarray, " L"]
     weight: Float[np.ndarray, " L"]
+    tangent_kernel: float | None = None
+    r"""For Adam, $\Theta^{(L)}$ of the inputs its rates are for: the first step moves an output by `rate` times this."""
 
     def rows(self) -> list[tuple[int, float, float]]:
         """(layer, rate of its biases, rate of its weights), layer by layer."""
@@ -65,8 +72,9 @@ class LearningRates(Result):
         return groups
 
     def __str__(self) -> str:
+        moved = self.rate * (self.tangent_kernel or 0.0)
         lines = [
-            *_MEANING[self.optimizer].format(eta=self.rate).splitlines(),
+            *_MEANING[self.optimizer].format(eta=self.rate, moved=moved).splitlines(),
             f"{'layer':>5}  {'biases':>10}  {'weights':>10}",
         ]
         return "\n".join(lines + [f"{layer:>5}  {bias:>10.4g}  {weight:>10.4g}" for layer, bias, weight in self.rows()])
@@ -123,9 +131,9 @@ def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any =
     if eta <= 0:
         raise DomainError("rate", f"{eta:g}", "a positive global rate")
     inputs = as_inputs(np.ones((1, net.widths[0])) if x is None else x, "x", net.widths[0])
-    bias_factor, weight_factor = known[optimizer](net, np.asarray(inputs))
+    bias_factor, weight_factor, tangent_kernel = known[optimizer](net, np.asarray(inputs))
     bias, weight = eta * np.asarray(net.lambda_b) * bias_factor, eta * np.asarray(net.lambda_W) * weight_factor
-    return LearningRates(optimizer, eta, bias, weight)
+    return LearningRates(optimizer, eta, bias, weight, tangent_kernel)
 
 
 @entry()
@@ -141,20 +149,21 @@ def standard_rates(net: MLP) -> MLP:
     return as_mlp(net).replace(lambda_b=1.0, lambda_W=np.asarray(net.widths[:-1], dtype=float))
 
 
-def _gradient_descent(net: MLP, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _gradient_descent(net: MLP, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, None]:
     r"""1 and $1/n_{\ell-1}$, PDLT (8.6)."""
-    return np.ones(net.depth), 1 / np.asarray(net.widths[:-1], dtype=float)
+    return np.ones(net.depth), 1 / np.asarray(net.widths[:-1], dtype=float), None
 
 
-def _signs(net: MLP, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What `learning_rates` derives for updates by sign."""
+def _signs(net: MLP, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """What `learning_rates` derives for updates by sign, and the tangent kernel of the output."""
     split = tangent_contributions(net, x)
     chain, overlap, K = (np.asarray(part).diagonal(axis1=1, axis2=2) for part in (split.chain, split.overlap, split.K))
     value, slope = _absolute_averages(net.activation, jnp.asarray(K[:-1]))
     sizes = np.append(np.abs(x).mean(axis=1)[None], value, axis=0).mean(axis=1)
     signs = slope.mean(axis=1) * np.sqrt(2 / math.pi * chain[:-1].mean(axis=1) * np.asarray(net.hidden_widths))
     bias = chain.mean(axis=1) * math.sqrt(net.widths[-1]) / np.append(signs, math.sqrt(net.widths[-1]))
-    return bias, bias / np.asarray(net.widths[:-1]) * overlap.mean(axis=1) / sizes
+    theta = sum(np.asarray(part).diagonal(axis1=1, axis2=2).mean(axis=1).sum() for part in (split.bias, split.weight))
+    return bias, bias / np.asarray(net.widths[:-1]) * overlap.mean(axis=1) / sizes, float(theta)
 
 
 def _absolute_averages(activation: Activation, K: Float[Array, "l N"]) -> tuple[np.ndarray, np.ndarray]:

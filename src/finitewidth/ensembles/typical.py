@@ -1,4 +1,4 @@
-r"""Typical networks, where means are those of a few: quantiles of kernel and gradients over networks written out.
+r"""Typical networks, where means are those of a few: quantiles of kernel and gradients over networks.
 
 A kernel is a product of as many random factors as there are layers. When depth over width is large its logarithm is what is
 nearly Gaussian: the mean lies far above the median, and no sample mean of a thousand networks finds it.
@@ -10,17 +10,20 @@ import numpy as np
 
 from .._entry import entry
 from .._validation import as_ensemble, as_inputs
-from ..activations.sampling import sampled
+from ..activations.sampling import values_and_slopes
 from ..networks import MLP, as_mlp
 from ..networks.layer import kernel_of
 from ..results.typical import TYPICAL_LEVELS, TypicalNetworks
 
-_NUMBERS = 50_000_000  # weights that are held at once
+_NUMBERS = 10_000_000  # neurons that are held at once
 
 
 @entry()
 def typical_networks(net: MLP, x: Any, *, networks: int = 256, seed: int = 0) -> TypicalNetworks:
-    r"""Medians and central ranges of 90 % of kernel and gradients, measured on dense networks.
+    r"""Medians and central ranges of 90 % of kernel and gradients, measured on networks.
+
+    A Gaussian matrix shows itself by what it does to the signals on their way forward and to the gradients on their way back: drawn
+    from that alone, networks are exact in law and never written out.
 
     - `net`: an MLP whose activation has slopes.
     - `x`: inputs (N, n_0), of which the first is looked at.
@@ -35,7 +38,7 @@ def typical_networks(net: MLP, x: Any, *, networks: int = 256, seed: int = 0) ->
     first = np.asarray(as_inputs(x, "x", as_mlp(net).widths[0]))[0]
     start = float(np.asarray(net.first_kernel(first[None]))[0, 0])
     random = np.random.default_rng(seed)
-    group = int(np.clip(_NUMBERS // max(1, net.parameters), 1, count))
+    group = int(np.clip(_NUMBERS // max(1, sum(net.hidden_widths)), 1, count))
     drawn = [_draw(net, start, random, min(group, count - done)) for done in range(0, count, group)]
     kernel, gradient = (np.concatenate(part, axis=1) for part in zip(*drawn, strict=True))
     quantiles = [np.quantile(part, TYPICAL_LEVELS, axis=1) for part in (kernel, gradient)]
@@ -43,22 +46,28 @@ def typical_networks(net: MLP, x: Any, *, networks: int = 256, seed: int = 0) ->
 
 
 def _draw(net: MLP, start: float, random: np.random.Generator, group: int) -> tuple[np.ndarray, np.ndarray]:
-    """Kernels and squared gradients, (L, networks) each, by a forward and a backward pass through all weights."""
+    r"""Kernels and squared gradients, (L, networks) each.
+
+    Forward, $u = W\sigma$ is Gaussian of variance $\frac{C_W}n|\sigma|^2$. Backward, what is known of $W$ is that it takes $\sigma$ to
+    $u$: $W^Te = \frac{u\cdot e}{|\sigma|^2}\sigma + \sqrt{C_W/n}\,|e|\,P g$ with normal $g$ and $P$ the projection orthogonal to
+    $\sigma$.
+    """
     C_b, C_W = np.asarray(net.C_b), np.asarray(net.C_W)
     z = np.sqrt(start) * random.standard_normal((group, net.widths[1]))
-    kernels, slopes, weights = [np.full(group, start)], [], []
-    for layer, (n, following) in enumerate(zip(net.widths[1:-1], net.widths[2:], strict=True), start=1):
-        values, slope = sampled(net.activation.value, z.ravel())[:2].reshape(2, group, n)
-        kernels.append(kernel_of(C_b[layer], C_W[layer], np.mean(values**2, axis=1)))
-        slopes.append(slope)
-        following = 1 if layer == net.depth - 1 else following  # one output is looked at
-        weights.append(random.standard_normal((group, following, n)) * np.sqrt(C_W[layer] / n))
-        z = np.einsum("gij,gj->gi", weights[-1], values) + np.sqrt(C_b[layer]) * random.standard_normal(
-            (group, following)
-        )
+    kernels, passed = [np.full(group, start)], []
+    for layer, following in enumerate(net.widths[2:], start=1):
+        width = 1 if layer == net.depth - 1 else following  # one output is looked at
+        value, slope = values_and_slopes(net.activation.value, z)
+        square, scale = np.sum(value**2, axis=1), C_W[layer] / z.shape[1]
+        kernels.append(kernel_of(C_b[layer], scale, square))
+        weighted = np.sqrt(scale * square)[:, None] * random.standard_normal((group, width))
+        passed.append((value, slope, square, weighted, scale))
+        z = weighted + np.sqrt(C_b[layer]) * random.standard_normal((group, width))
     backward = np.ones((group, 1))
     gradients = [np.ones(group)]
-    for slope, weight in zip(reversed(slopes), reversed(weights), strict=True):
-        backward = slope * np.einsum("gi,gij->gj", backward, weight)
+    for value, slope, square, weighted, scale in reversed(passed):
+        free = np.sqrt(scale * np.sum(backward**2, axis=1))[:, None] * random.standard_normal(value.shape)
+        along = np.sum(weighted * backward, axis=1) - np.sum(value * free, axis=1)
+        backward = slope * (free + value * np.divide(along, square, where=square > 0, out=np.zeros(group))[:, None])
         gradients.append(np.sum(backward**2, axis=1))
     return np.stack(kernels), np.stack(gradients[::-1])

@@ -28,6 +28,7 @@ from .step_size import default_steps, step_rule
 
 _MEMORY = 2**26  # bytes of paths that are integrated in one go
 _MOST_SLOTS = 256
+_MOST_ROWS = 512  # paths of one go: runs of more paths than that share a program
 _LARGEST_RADIUS = 1e100  # cubes of larger numbers overflow
 _MOST_STEPS = 100_000
 _MOST_STEPS_FOR_EACH = 10
@@ -88,7 +89,7 @@ def covariance_sde(
     times = np.arange(saved + 1) * (begin.time / saved)
     process = integration(scheme, block, begin, steps, times, most)
 
-    lane, key = lane_size(begin.V0.size * (saved + 16), paths, _MEMORY), jax.random.key(seed)
+    lane, key = min(_MOST_ROWS, lane_size(begin.V0.size * (saved + 16), paths, _MEMORY)), jax.random.key(seed)
     unresolved = int(_MOST_UNRESOLVED * lane)
 
     def lane_from(first: Int[Array, ""] | int) -> Rows:

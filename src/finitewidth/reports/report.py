@@ -20,12 +20,14 @@ from .document import Document
 from .inputs import best_mean_square, generic_inputs, quick
 from .sections.agreement import about_agreement
 from .sections.criticality import about_criticality, is_tuned
+from .sections.in_short import about_in_short
 from .sections.layers import about_layers
 from .sections.network import about_network
 from .sections.origin import about_origin
 from .sections.training import about_training
-from .sections.typical import WIDE_SPREAD, about_typical
+from .sections.typical import WIDE_SPREAD, about_typical, quick_typical
 from .sections.validity import about_validity
+from .sections.vocabulary import about_words
 from .sections.what_to_do import about_what_to_do
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class Report(Document):
     """A report. `data` is all of it in types that JSON knows; print it, or ask for `to_json()` or `to_html()`.
 
     - `data["meta"]`: versions, seed, settings, inputs. `data["network"]`: what it is about.
+    - `data["in_short"]`: the headline, and a line each on signals, gradients and agreement.
     - `data["criticality"]`: class, reason, all critical points, the `recommended` one, whether the network is `tuned`.
     - `data["layers"]`: columns by layer, one entry a layer (and input): theory and, under `measured`, networks.
     - `data["training"]`: tangent kernel of the first input by layer, its fluctuation, each layer's share in it, learning
@@ -44,6 +47,7 @@ class Report(Document):
     - `data["validity"]`: depth over width, the largest fluctuation of all layers, and what they mean.
     - `data["typical"]`: where networks differ much, quantiles of kernel and gradients over them, measured and, where known, theory's.
     - `data["agreement"]`: theory against the networks, in standard errors.
+    - `data["words"]`: what the words of the report mean.
     - `data["what_to_do"]`: initialisation, inputs, another activation if this one cannot be tuned, widths and depths that are safe.
 
     `theory`, `measured` and `comparison` are the results behind it.
@@ -94,16 +98,21 @@ def report(
     comparison = compare_flows(theory, measured)
     fluctuations = np.asarray(theory.relative_fluctuation).max(axis=1)
     fluctuation = float(fluctuations.max())
+    apart = training.data is not None and max(fluctuation, training.data["relative_fluctuation"][-1]) >= WIDE_SPREAD
+    typical = quick_typical(net, inputs, seed) if apart else None
+    kernel = np.asarray(theory.K)[:, 0, 0]
     sections = [
+        about_in_short(net.depth, kernel, training.data, fluctuation, typical, comparison),
         about_criticality(net, verdict),
         about_layers(theory, measured, _slope(net, verdict)),
         training,
         about_validity(net, fluctuation),
     ]
-    if fluctuation >= WIDE_SPREAD and training.parts:
-        sections.append(about_typical(net, inputs, float(theory.G[-1, 0, 0]), fluctuation, seed))
+    if typical is not None:
+        sections.append(about_typical(net, inputs, typical, float(kernel[-1]), fluctuation))
     sections += [
         about_agreement(comparison, fluctuation),
+        about_words(),
         about_what_to_do(net, verdict, fluctuations),
     ]
     return Report(about_network(net), tuple(sections), about_origin(measured, described), theory, measured, comparison)

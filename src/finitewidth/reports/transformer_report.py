@@ -9,6 +9,7 @@ from jaxtyping import Float
 from .._entry import entry
 from .._errors import ArgumentError
 from .._validation import as_count, as_covariance
+from ..advice.token_fates import SAVED
 from ..ensembles import simulate
 from ..networks.shaped import (
     BlockNetwork,
@@ -30,6 +31,7 @@ from .sections.fates import about_fates
 from .sections.shaping import about_shaping
 from .sections.tokens import about_tokens
 from .sections.transformer import about_transformer
+from .sections.vocabulary import about_words_of_transformers
 
 _NETWORK_NEURONS = 30_000_000  # hidden units drawn in all: a few seconds
 _FEWEST, _MOST = 32, 1024
@@ -91,15 +93,16 @@ def transformer_report(
         )
     start = equal_tokens(8, 0.2) if V0 is None else np.asarray(as_covariance(V0, "V0"))
     head = about_transformer(net, start)
-    limit = covariance_sde(net.block, start, net.depth_time, paths, seed, _steps(net, start))
+    limit = covariance_sde(net.block, start, net.depth_time, paths, seed, _steps(net, start), SAVED)
     count = _quick(net, len(start)) if networks is None else as_count(networks, "networks", at_least=2)
     drawn = simulate(net, start, networks=count, seed=seed)
     comparison = compare_laws(limit, drawn)
     sections = (
-        about_tokens(limit, drawn, net.width),
         about_fates(limit, drawn),
-        about_shaping(net, start, seed),
+        about_tokens(limit, drawn, net.width),
         about_agreement_of_laws(comparison),
+        about_words_of_transformers(),
+        about_shaping(net, start, seed),
     )
     made = Section("meta", "How this was made", plain(meta(seed=seed, paths=paths, networks=count)))
     return TransformerReport(head, sections, made, limit, drawn, comparison)
@@ -114,7 +117,7 @@ def default_transformer() -> BlockNetwork:
 def _steps(net: BlockNetwork, V0: Float[np.ndarray, "m m"]) -> int:
     """Of the limit: short by default, but beyond a thousand no shorter than the layers of the networks beside it."""
     assert isinstance(net.block, ShapedBlock)
-    return min(default_steps(net.block, V0, net.depth_time), max(_FINE_STEPS, net.depth))
+    return max(SAVED, min(default_steps(net.block, V0, net.depth_time), max(_FINE_STEPS, net.depth)))
 
 
 def _quick(net: BlockNetwork, tokens: int) -> int:

@@ -117,9 +117,11 @@ class Criticality(Result):
             shown = {name: f"{round(power, 12) + 0.0:.4g}" for name, power in powers.items() if power is not None}
             listed = ", ".join(f"{name} = {power}" for name, power in shown.items())
             far = max(abs(power) for power in powers.values() if power is not None and math.isfinite(power))
-            if self.universality_class is UniversalityClass.HALF_STABLE and far > _LARGEST_EXPONENT:
+            if self.universality_class is UniversalityClass.HALF_STABLE and far > _LARGEST_EXPONENT and self.point:
+                onset = 1 / abs(self.point.a1_tilde * (self.point.K_star or 1.0))
                 lines.append(
-                    f"  exponents reach {far:.0f}: laws of depths far beyond, which networks do not see; V/(n K^2) -> {e.nu:.6g} l/n"
+                    f"  exponents, up to {far:.0f}, are not listed: they hold after about {onset:.0f} layers only; "
+                    f"V/(n K^2) -> {e.nu:.6g} l/n for kernels that start at K*"
                 )
             else:
                 lines.append(f"  exponents: {listed}; V/(n K^2) -> {e.nu:.6g} l/n")

@@ -16,13 +16,12 @@ from .components import components
 from .flow_tables import cannot_tell, deviation_tables, farthest_table
 from .rows import Row, Summary
 from .same import check_same_description
-from .verdict import Verdict, expected_largest, in_standard_errors, sentence_on, verdict_on
+from .verdict import TONES, Verdict, expected_largest, in_standard_errors, sentence_on, verdict_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
-TONES = {Verdict.AGREE: Tone.GOOD, Verdict.DISAGREE: Tone.BAD, Verdict.CANNOT_TELL: Tone.SOFT}
 _UNKNOWN = 1.0  # theory's relative variance of the metric from which sample means miss the networks that decide them
 _WORST = 5  # entries that a table shows
 _SAME_INPUTS = 1e-9  # relative difference of first-layer kernels, which a kernel that was given may have
@@ -74,7 +73,8 @@ class Comparison(Deviations):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether theory and networks agree, by the largest deviation of the entries that can tell and what noise alone would give."""
+        """Whether theory and networks agree, by the largest deviation of the entries that can tell and what noise alone would give;
+        where most of them cannot tell, agreement of the others is not enough."""
         return verdict_on(*self._largest())
 
     @property
@@ -82,10 +82,11 @@ class Comparison(Deviations):
         """The verdict in words."""
         return sentence_on(*self._largest())
 
-    def _largest(self) -> tuple[float, int]:
-        """The largest deviation of those that can tell, and how many of them fluctuate."""
+    def _largest(self) -> tuple[float, int, int]:
+        """The largest deviation of those that can tell, how many of them fluctuate, and how many cannot tell."""
         told = np.abs(self.deviation[self.trustworthy])
-        return float(told.max(initial=0.0)), int(np.sum(self.trustworthy & (self.standard_error > 0)))
+        fluctuating = int(np.sum(self.trustworthy & (self.standard_error > 0)))
+        return float(told.max(initial=0.0)), fluctuating, int(np.sum(~self.trustworthy))
 
     def summary(self) -> list[Summary]:
         """One line for each quantity and layer."""

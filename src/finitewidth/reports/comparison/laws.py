@@ -11,9 +11,11 @@ from ..._result import Result
 from ..._table import Table, columns_of_records
 from ...results import CovarianceLaw
 from ..plain import plain
+from ..section import Words
 from .law import LEVELS, LawRow, about, entries, named, quantiles
 from .law_tables import comparison_parts
 from .same import check_same_description
+from .verdict import TONES, Verdict, sentence_on_laws, verdict_on_laws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,9 +38,21 @@ class LawComparison(Result):
         """The entry with the smallest p-value."""
         return min(self.rows, key=lambda row: row.p_value)
 
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the two laws agree, by the smallest p-value and what noise alone would give in that many entries."""
+        return verdict_on_laws(self.worst.p_value, len(self.rows), self.first.paths, self.second.paths)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        worst = self.worst
+        return sentence_on_laws(worst.p_value, worst.distance, len(self.rows), self.first.paths, self.second.paths)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows."""
-        laws = {name: about(law) for name, law in (("first", self.first), ("second", self.second))}
+        laws: dict[str, Any] = {name: about(law) for name, law in (("first", self.first), ("second", self.second))}
+        laws |= {"verdict": self.verdict}
         return plain({**laws, "levels": LEVELS, "rows": [row._asdict() for row in self.rows]})
 
     def table(self) -> Table:
@@ -60,7 +74,8 @@ class LawComparison(Result):
     def __rich__(self) -> "RenderableType":
         from ..terminal import stacked
 
-        return stacked(comparison_parts(self.first, self.second, self.rows))
+        said = Words(self.sentence, TONES[self.verdict])
+        return stacked((said, *comparison_parts(self.first, self.second, self.rows)))
 
     def __str__(self) -> str:
         from ..terminal import as_text

@@ -17,9 +17,8 @@ from ..numbers import digits
 from ..plain import plain
 from ..section import Column, Table, Tone, Words
 from .flow_tables import deviation
-from .flows import TONES
 from .same import check_same_description
-from .verdict import Verdict, in_standard_errors, sentence_on, verdict_on
+from .verdict import TONES, Verdict, in_standard_errors, sentence_on, verdict_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,10 @@ from enum import StrEnum
 import numpy as np
 from scipy.special import ndtri
 
+from ..section import Tone
+
 _BY_CHANCE = 1e-3  # the share of runs in which noise alone would be called a disagreement
+_COARSE = 0.5  # a distance of distribution functions that must not go unnoticed
 
 
 # Differences below this, relative to the natural size of a quantity, are rounding: entries that do not fluctuate at
@@ -20,6 +23,9 @@ class Verdict(StrEnum):
     AGREE = "agree"
     DISAGREE = "disagree"
     CANNOT_TELL = "cannot tell"
+
+
+TONES = {Verdict.AGREE: Tone.GOOD, Verdict.DISAGREE: Tone.BAD, Verdict.CANNOT_TELL: Tone.SOFT}
 
 
 def expected_largest(count: int) -> float:
@@ -42,28 +48,64 @@ def in_standard_errors(difference: np.ndarray, error: np.ndarray, size: np.ndarr
         return np.where(np.abs(difference) <= _ROUNDING * size, 0.0, difference / error)
 
 
-def verdict_on(largest: float, count: int) -> Verdict:
-    """On the largest of `count` deviations, in standard errors. An infinite one disagrees, whatever the count."""
-    if count == 0 and math.isfinite(largest):
-        return Verdict.CANNOT_TELL
-    return Verdict.AGREE if count and largest <= largest_by_chance(count) else Verdict.DISAGREE
+def verdict_on(largest: float, count: int, silent: int = 0) -> Verdict:
+    """On the largest of `count` deviations, in standard errors, beside `silent` ones that cannot tell. An infinite one disagrees,
+    whatever the count; agreement of a minority is none."""
+    if count == 0:
+        return Verdict.CANNOT_TELL if math.isfinite(largest) else Verdict.DISAGREE
+    if largest > largest_by_chance(count):
+        return Verdict.DISAGREE
+    return Verdict.AGREE if silent <= count else Verdict.CANNOT_TELL
 
 
-def sentence_on(largest: float, count: int) -> str:
+def sentence_on(largest: float, count: int, silent: int = 0) -> str:
     """The verdict in words, with what noise alone would do."""
-    match verdict_on(largest, count):
-        case Verdict.CANNOT_TELL:
+    within = (
+        f"the largest of {count} deviations is {largest:.2f} standard errors, where noise alone would give about "
+        f"{expected_largest(count):.2f} if they were independent"
+    )
+    match verdict_on(largest, count, silent):
+        case Verdict.CANNOT_TELL if count == 0:
             return "Whether theory and networks agree, none of the entries can tell."
+        case Verdict.CANNOT_TELL:
+            return f"Whether theory and networks agree, most entries cannot tell. Those that can, agree: {within}."
         case Verdict.AGREE:
-            return (
-                f"Theory and networks agree: the largest of {count} deviations is {largest:.2f} standard errors, where noise alone "
-                f"gives {expected_largest(count):.2f} on average."
-            )
+            return f"Theory and networks agree: {within}."
         case Verdict.DISAGREE:
             noise = (
                 f", where noise alone stays below {largest_by_chance(count):.2f} in 999 runs of 1000" if count else ""
             )
             return (
-                f"Theory and networks disagree: the largest of {count} deviations is {largest:.2f} standard errors{noise}. Theory "
-                "leaves out higher orders in 1/n: wider networks must come closer, or something else is wrong."
+                f"Theory and networks disagree: the largest of {count} deviations is {largest:.2f} standard errors{noise}. "
+                "Wider networks must come closer, since theory leaves out higher orders in 1/n, or something else is wrong."
             )
+
+
+def noticed_distance(count: int, first: int, second: int) -> float:
+    r"""The Kolmogorov-Smirnov distance of two samples that noise alone exceeds, in one of `count` entries, once in a thousand runs:
+    $\sqrt{\tfrac12\ln(2/\alpha)(\tfrac1{n_1}+\tfrac1{n_2})}$."""
+    alpha = -math.expm1(math.log1p(-_BY_CHANCE) / count)
+    return math.sqrt(math.log(2 / alpha) / 2 * (1 / first + 1 / second))
+
+
+def verdict_on_laws(p_value: float, count: int, first: int, second: int) -> Verdict:
+    """On the smallest p-value of `count` entries of two samples."""
+    if math.log1p(-min(p_value, 0.5)) * count < math.log1p(-_BY_CHANCE):
+        return Verdict.DISAGREE
+    return Verdict.AGREE if noticed_distance(count, first, second) <= _COARSE else Verdict.CANNOT_TELL
+
+
+def sentence_on_laws(p_value: float, distance: float, count: int, first: int, second: int) -> str:
+    """The verdict in words, with what would have been seen."""
+    seen = f"distances beyond about {noticed_distance(count, first, second):.2f} would show"
+    match verdict_on_laws(p_value, count, first, second):
+        case Verdict.DISAGREE:
+            return (
+                f"The two laws disagree: one of {count} entries is apart by a Kolmogorov-Smirnov distance of {distance:.3f}, "
+                f"p = {p_value:.2g}, where noise alone stays above p = {_BY_CHANCE / count:.2g} in 999 runs of 1000. A limit is approached "
+                "as width grows; two samples of one law must not differ so."
+            )
+        case Verdict.AGREE:
+            return f"The two laws agree in all {count} entries, as far as so many paths can tell: {seen}."
+        case Verdict.CANNOT_TELL:
+            return f"Whether the two laws agree, so few paths cannot tell: of {count} entries only {seen}."

@@ -8,12 +8,14 @@ from ...figures import comparison as draw_comparison
 from ..comparison.flow_tables import FAR, cannot_tell, deviation
 from ..comparison.flows import Comparison
 from ..comparison.rows import Summary
+from ..comparison.verdict import Verdict
 from ..numbers import digits, with_error
 from ..plain import plain
 from ..section import Column, Drawing, Section, Table, Tone, Words
 
 _CAPTION = "Every independent entry of the mean metric G, its shift G1 and the vertex V. Shaded: four standard errors."
 _WORST = 5
+_EXPECTED = 3.0  # times the relative variance of the metric: of the size of what theory leaves out
 
 
 def about_agreement(comparison: Comparison, fluctuation: float) -> Section:
@@ -38,12 +40,27 @@ def sentence(comparison: Comparison, fluctuation: float) -> str:
     if not (comparison.standard_error > 0).any():
         return "Nothing fluctuates in a network of one layer."
     share = f"up to about {100 * fluctuation:.3g} %" if fluctuation < 1 else "more than the whole"
-    left_out = (
+    said = (
         f"{comparison.networks} networks. {comparison.sentence} Theory leaves out the next order in 1/n, here {share} of V and of the "
-        "shift of K: more networks would resolve it, wider ones shrink it."
+        f"shift of K: {_resolved(comparison, fluctuation)}"
     )
     silent = int(np.sum(~comparison.trustworthy))
-    return f"{left_out} {cannot_tell(silent, len(comparison), comparison.method)}" if silent else left_out
+    return f"{said} {cannot_tell(silent, len(comparison), comparison.method)}" if silent else said
+
+
+def _resolved(comparison: Comparison, fluctuation: float) -> str:
+    """Whether what theory leaves out is what is seen."""
+    if comparison.verdict is not Verdict.DISAGREE:
+        return "more networks would resolve it, wider ones shrink it."
+    if off_by(comparison) <= _EXPECTED * fluctuation:
+        return "so many networks resolve it, and what they show is of that size. Go by the measured numbers."
+    return "what so many networks show is larger than that. Go by the measured numbers."
+
+
+def off_by(comparison: Comparison) -> float:
+    """The relative difference of the entry that is farthest off; infinite where theory has zero."""
+    worst = comparison.worst
+    return abs(worst.measured / worst.theory - 1) if worst.theory else float("inf")
 
 
 def _largest(comparison: Comparison) -> Table:

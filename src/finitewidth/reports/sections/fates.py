@@ -15,9 +15,12 @@ def about_fates(limit: CovarianceLaw, networks: CovarianceLaw) -> Section:
     """Shares of networks that go wrong at the last depth, in the limit and measured."""
     in_limit, measured = token_fates(limit), token_fates(networks)
     data = plain({"limit": asdict(in_limit), "networks": asdict(measured)})
-    labels = Column("share of networks that", ("in the limit", "measured"), left=True)
-    parts = Words(verdict(in_limit, measured)), Table((labels, *share_columns((in_limit, measured))))
-    return Section("fates", "What may go wrong", data, parts)
+    labels = Column("share of networks that", ("in the limit", f"{networks.paths} networks"), left=True)
+    parts = (
+        Words(verdict(in_limit, measured), tone(in_limit, measured)),
+        Table((labels, *share_columns((in_limit, measured)))),
+    )
+    return Section("fates", "In short: what may go wrong", data, parts)
 
 
 def share_columns(fates: tuple[Fates, ...]) -> tuple[Column, ...]:
@@ -31,7 +34,16 @@ def worst_share(fates: Fates) -> Words:
 
 
 def _share(share: float) -> Words:
-    return Words(f"{share:.1%}", Tone.BAD if share > _BAD else Tone.RISKY if share > _RISKY else Tone.GOOD)
+    return Words(f"{share:.1%}", _tone(share))
+
+
+def _tone(share: float) -> Tone:
+    return Tone.BAD if share > _BAD else Tone.RISKY if share > _RISKY else Tone.GOOD
+
+
+def tone(limit: Fates, networks: Fates) -> Tone:
+    """Of the verdict."""
+    return _tone(max(limit.worst, networks.worst))
 
 
 def verdict(limit: Fates, networks: Fates) -> str:

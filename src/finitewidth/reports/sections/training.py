@@ -17,7 +17,8 @@ from ..plain import plain
 from ..section import BY_LAYER, Column, Details, Section, Table, Words
 
 _UNEVEN = 10.0  # the ratio of the layers' contributions from which they are called so
-_NOISY, _COUPLED = 0.1, 0.5  # relative variances of the tangent kernel
+_NOISY = 0.1  # relative variance of the tangent kernel from which single networks are not the average
+_MOST = 0.9  # the share of a tangent kernel that counts as most of it
 _NOTE = (
     "Tangent kernel of the first input, its variance between networks, what biases and weights of each layer "
     "contribute to that of the output, and their rates under gradient descent with global rate 1."
@@ -50,6 +51,9 @@ def _columns(net: MLP, first: Float[np.ndarray, "1 n_0"]) -> dict[str, Any]:
         "rates": {"optimizer": rates.optimizer, "bias": rates.bias, "weight": rates.weight},
         "chi_parallel": gradients.chi_parallel,
         "chi_perp": gradients.chi_perp,
+        "gradient_factor": gradients.factor,
+        "critical": gradients.critical,
+        "problems": gradients.problems,
         "verdict": _verdict(gradients.verdict, gradients.healthy, shares, moving, float(fluctuation[-1])),
     }
 
@@ -103,23 +107,40 @@ def _verdict(
         sentences.append(
             f"Layer{'' if one else 's'} {_listed(frozen)} {'does' if one else 'do'} not learn, at rates of zero."
         )
-    of_layers = (shares["bias"] + shares["weight"])[moving]
-    if healthy and len(of_layers) > 1:
-        uneven = float(of_layers.max() / max(of_layers.min(), np.finfo(float).tiny))
-        all_of_them, they = ("All layers", "Layers") if moving.all() else ("The others", "The others")
-        if uneven >= _UNEVEN:
-            sentences.append(f"{they} learn unevenly, by a factor of {uneven:.3g}: `tune` sets rates that mend it.")
-        elif fluctuation < _COUPLED:
-            sentences.append(f"{all_of_them} learn alike: their shares differ by a factor of {uneven:.3g} at most.")
-        else:
-            sentences.append(
-                f"Averaged over networks the layers' shares differ by a factor of {uneven:.3g} at most; in a single network "
-                "they scatter as widely as its gradients do."
-            )
+    of_layers = shares["bias"] + shares["weight"]
+    sentences.append(_alike(of_layers, moving, fluctuation) if healthy else _concentrated(of_layers))
     sentences.append(
         f"The tangent kernel of one output varies between networks by {_size(np.sqrt(fluctuation))}: {_meaning(fluctuation)}"
     )
-    return " ".join(sentences)
+    return " ".join(filter(None, sentences))
+
+
+def _alike(of_layers: np.ndarray, moving: np.ndarray, fluctuation: float) -> str:
+    """Whether the layers that learn do so alike."""
+    if moving.sum() < 2:
+        return ""
+    uneven = float(of_layers[moving].max() / max(of_layers[moving].min(), np.finfo(float).tiny))
+    everyone, they = ("All layers", "Layers") if moving.all() else ("The others", "The others")
+    if uneven >= _UNEVEN:
+        return f"{they} learn unevenly, by a factor of {uneven:.3g}: `tune` sets rates that mend it."
+    if fluctuation < _NOISY:
+        return f"{everyone} learn alike: their shares differ by a factor of {uneven:.3g} at most."
+    return (
+        f"Averaged over networks the layers' shares differ by a factor of {uneven:.3g} at most; in a single network "
+        "they scatter as widely as its gradients do."
+    )
+
+
+def _concentrated(of_layers: np.ndarray) -> str:
+    """Which layers do most of the learning, where it is far fewer than all."""
+    total, layers = of_layers.sum(), len(of_layers)
+    if total <= 0:
+        return ""
+    first, last = (1 + int(np.argmax(np.cumsum(part) >= _MOST * total)) for part in (of_layers, of_layers[::-1]))
+    count, where = min((first, "first"), (last, "last"))
+    if count > layers // 2:
+        return ""
+    return f"The {where} {count} of {layers} layers make up {_MOST:.0%} of what the first step of training changes."
 
 
 def _size(spread: float) -> str:
@@ -129,10 +150,10 @@ def _size(spread: float) -> str:
 def _meaning(fluctuation: float) -> str:
     """Of the tangent kernel's relative variance for training, as far as it tells."""
     if fluctuation < _NOISY:
-        return "training starts close to kernel regression with the mean kernel."
+        return "the first steps of training are, to within that, those of kernel regression with the mean kernel."
     return (
-        "training is not kernel regression with the mean kernel. How much the network's features change while it learns, "
-        "this number alone does not say."
+        "single networks start from tangent kernels of their own, not from the mean one. How much the network's features change "
+        "while it learns, this number alone does not say."
     )
 
 

@@ -56,8 +56,9 @@ def sentence(config: dict[str, Any]) -> str:
     """The Transformer in one line."""
     mask = {"causal": "causal", None: "unmasked"}.get(config["mask"], "with a mask of its own")
     alike = "" if config["correlation"] is None else f" of mean correlation {config['correlation']:.3g}"
+    heads = f"{config['heads']} head{'s' if config['heads'] > 1 else ''}"
     return (
-        f"Shaped Transformer, {mask}: {config['depth']} blocks of width {config['width']}, {config['heads']} heads, "
+        f"Shaped Transformer, {mask}: {config['depth']} blocks of width {config['width']}, {heads}, "
         f"gamma = {config['gamma']:g}, tau0 = {config['tau0']:g}; {config['tokens']} tokens{alike}; "
         f"depth over width {config['depth_to_width']:.3g}"
     )

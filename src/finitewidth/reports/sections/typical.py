@@ -14,28 +14,36 @@ from ..plain import plain
 from ..section import BY_LAYER, Column, Section, Table, Words
 
 WIDE_SPREAD = 0.1
-"""The relative variance of the kernel from which networks are told apart."""
+"""The relative variance of the kernel, or of the tangent kernel, from which networks are told apart."""
 
-_WEIGHTS = 300_000_000  # drawn in all: ten seconds
-_FEWEST, _MOST = 32, 512
+_NEURONS = 10_000_000  # drawn in all: a second or two
+_FEWEST, _MOST = 64, 1024
+_LOGNORMAL = 10  # the width from which a layer's factor is smooth enough for theory's quantiles
+_SKEWED = 2.0  # the ratio of mean and median from which a mean is called that of a few
 _NOTE = (
     "First input: the network's own kernel, and the sum of squares of one output's gradients by the pre-activations of the layer. "
-    "Theory: log-normal laws with the exact mean and variance of the logarithm."
+    "Theory: nearly log-normal laws with the exact mean, variance and skewness of the logarithm."
 )
 
 
-def about_typical(net: MLP, x: Any, mean: float, fluctuation: float, seed: int) -> Section:
-    """`mean` is theory's mean kernel of the last layer, `fluctuation` the largest relative variance of the metric to first order."""
-    count = int(np.clip(_WEIGHTS // net.parameters, _FEWEST, _MOST))
-    measured, theory = typical_networks(net, x, networks=count, seed=seed), typical_scale_invariant(net, x)
+def quick_typical(net: MLP, x: Any, seed: int) -> TypicalNetworks:
+    """As many networks as a second or two allow."""
+    count = int(np.clip(_NEURONS // max(1, sum(net.hidden_widths)), _FEWEST, _MOST))
+    return typical_networks(net, x, networks=count, seed=seed)
+
+
+def about_typical(net: MLP, x: Any, measured: TypicalNetworks, infinite: float, fluctuation: float) -> Section:
+    """`infinite` is the last kernel of infinitely wide networks, `fluctuation` the largest relative variance of the metric to first
+    order."""
+    theory = typical_scale_invariant(net, x) if min(net.hidden_widths, default=0) >= _LOGNORMAL else None
     data = {
         "levels": (0.05, 0.5, 0.95),
-        "networks": count,
+        "networks": measured.networks,
         "measured": {"kernel": measured.kernel, "gradient": measured.gradient},
         "theory": None if theory is None else {"kernel": theory.kernel, "gradient": theory.gradient},
         "wide_enough": wide_enough(net, fluctuation),
     }
-    parts = Words(sentence(net, measured, mean, fluctuation)), _table(measured, theory)
+    parts = Words(sentence(net, measured, theory, infinite, fluctuation)), _table(measured, theory)
     return Section("typical", "Typical networks", plain(data), parts)
 
 
@@ -45,16 +53,26 @@ def wide_enough(net: MLP, fluctuation: float) -> int:
     return math.ceil(mean_width * fluctuation / WIDE_SPREAD)
 
 
-def sentence(net: MLP, measured: TypicalNetworks, mean: float, fluctuation: float) -> str:
+def sentence(
+    net: MLP, measured: TypicalNetworks, theory: TypicalNetworks | None, infinite: float, fluctuation: float
+) -> str:
     """What single networks look like, and what would make them alike."""
     low, middle, high = measured.kernel[:, -1]
     least, typical, most = measured.gradient[:, 0]
-    return (
-        f"Networks differ so much that means describe few of them. At the last layer the kernel is {middle:.3g} in the median "
-        f"network and between {low:.3g} and {high:.3g} in 90 % of them, where theory's mean is {mean:.3g}. Mean square gradients of "
-        f"the first layer, one at the last, are {typical:.3g} in the median network and between {least:.3g} and {most:.3g} in 90 %. "
-        f"Hidden layers of about {wide_enough(net, fluctuation)} neurons, at this depth, would bring the kernel's standard deviation "
+    apart = max(infinite / middle, middle / infinite) if middle > 0 else math.inf
+    few = "so that averages describe few of them" if apart > _SKEWED else "around an average that still describes them"
+    wider = (
+        f" Hidden layers of about {wide_enough(net, fluctuation)} neurons, at this depth, would bring the kernel's standard deviation "
         "between networks down to a third of its mean."
+        if fluctuation >= WIDE_SPREAD
+        else ""
+    )
+    known = "" if theory is None else f" (by theory {theory.kernel[1, -1]:.3g})"
+    return (
+        f"Networks differ, {few}. In {measured.networks} of them the kernel of the last layer is {middle:.3g}{known} in the median "
+        f"network and between {low:.3g} and {high:.3g} in 90 %; infinitely wide ones have {infinite:.3g}. Mean square gradients of "
+        f"the first layer, one at the last, are {typical:.3g} in the median network and between {least:.3g} and {most:.3g} in 90 %."
+        f"{wider}"
     )
 
 

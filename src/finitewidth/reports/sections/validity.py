@@ -42,8 +42,8 @@ _REGIMES = (
     Regime(
         float("inf"),
         "strongly coupled",
-        "kernels vary from network to network by about their own size: an expansion in 1/n is not to be trusted, "
-        "use a simulation, more width or less depth",
+        "kernels vary from network to network by their own size or more, and the first order is no measure of it any more: look at "
+        "typical networks or a simulation, take more width or less depth",
     ),
 )
 
@@ -74,4 +74,4 @@ def about_validity(net: MLP, fluctuation: float) -> Section:
 def sentence(spread: float, meaning: str) -> str:
     """The kernel's standard deviation, relative to its mean, and what it means."""
     size = f"{100 * spread:.3g} % of" if spread < 1 else f"{spread:.3g} times"
-    return f"The kernel's standard deviation between networks is {size} its mean: {meaning}."
+    return f"To first order in 1/n the kernel's standard deviation between networks is {size} its mean: {meaning}."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from ...activations import Activation
+from ...activations import ACTIVATIONS, Activation
 from ...critical import Criticality, CriticalPoint, criticality
 from ...networks import MLP
 from ..inputs import best_mean_square
@@ -15,36 +15,49 @@ from ..section import Code, Part, Section, Words
 from .criticality import is_tuned
 from .typical import WIDE_SPREAD, wide_enough
 
+_ALLOWED = WIDE_SPREAD * (1 + 1e-9)  # rounding does not decide
+
 
 @dataclass(frozen=True)
 class Alternative:
     """A tunable activation to take instead of one that is not."""
 
     name: str
-    point: CriticalPoint
+    verdict: Criticality
+    code: str
+    """What `MLP` takes for it."""
+
+    @property
+    def point(self) -> CriticalPoint:
+        """Its critical point."""
+        assert self.verdict.point is not None
+        return self.verdict.point
 
 
 def about_what_to_do(net: MLP, verdict: Criticality, fluctuations: Float[np.ndarray, " L"]) -> Section:
     """`fluctuations` are the relative variances of the metric by layer, to first order."""
     tuned, other = is_tuned(net, verdict), alternative(net, verdict)
-    point = verdict.point or (other.point if other else None)
+    chosen = verdict if other is None else other.verdict
+    point = chosen.point
+    assert point is not None
+    if not tuned:
+        fluctuations = when_tuned(net, chosen)
     data = {
-        "C_b": None if point is None else point.C_b,
-        "C_W": None if point is None else point.C_W,
-        "mean_square": None if point is None else best_mean_square(point),
-        "activation": net.activation.name if verdict.point else (other.name if other else None),
+        "C_b": point.C_b,
+        "C_W": point.C_W,
+        "mean_square": best_mean_square(point),
+        "activation": net.activation.name if other is None else other.name,
         "widest_needed": wide_enough(net, float(fluctuations.max())) if net.depth > 1 else None,
-        "deepest_allowed": deepest_allowed(net, fluctuations, tuned),
+        "deepest_allowed": deepest_allowed(net, fluctuations) if net.depth > 1 else None,
     }
-    parts: list[Part] = [Words(of_activation(net, verdict, other))]
-    if point is not None:
-        changed = "Keep the initialisation" if tuned else "Initialise"
-        parts += [
-            Words(f"{changed}, in every layer with fan-in n:"),
-            Code(initialisation(point)),
-            Words(of_inputs(point)),
-        ]
-        parts += [Words(_RATES), Code(optimiser(other))]
+    parts: list[Part] = [
+        Words(of_activation(net, verdict, other)),
+        Words(f"{'Keep the initialisation' if tuned else 'Initialise'}, in every linear layer:"),
+        Code(initialisation(point)),
+        Words(of_inputs(point)),
+        Words(_RATES),
+        Code(optimiser(net, other)),
+    ]
     if net.depth > 1:
         parts.append(Words(of_shape(net, fluctuations, tuned)))
     return Section("what_to_do", "What to do", plain(data), tuple(parts))
@@ -60,16 +73,23 @@ def alternative(net: MLP, verdict: Criticality) -> Alternative | None:
         centred = Activation(lambda z: value(z) - at_zero, name=f"{net.activation.name}(z) - {at_zero:.6g}")
         found = criticality(centred)
         if found.point is not None:
-            return Alternative(centred.name, found.point)
-    point = criticality("tanh").point
-    assert point is not None
-    return Alternative("tanh", point)
+            return Alternative(centred.name, found, f"lambda z: {_called(net)}(z) - {at_zero!r}")
+    return Alternative("tanh", criticality("tanh"), '"tanh"')
+
+
+def when_tuned(net: MLP, verdict: Criticality) -> Float[np.ndarray, " L"]:
+    r"""The relative variances of the metric at the critical point, $\nu\sum\frac1n$ over the hidden layers so far, PDLT (5.129)."""
+    assert verdict.exponents is not None
+    return verdict.exponents.nu * np.append(0.0, np.cumsum(1 / np.asarray(net.hidden_widths, dtype=float)))
 
 
 def of_activation(net: MLP, verdict: Criticality, other: Alternative | None) -> str:
     """Whether to keep it."""
     if other is None:
-        return f"Keep {net.activation.name}: it can be tuned so that depth neither blows signals up nor kills them."
+        return (
+            f"Keep {net.activation.name}: initialised as below, depth neither blows up nor kills signals and gradients of the average "
+            "network exponentially."
+        )
     return (
         f"Take another activation: {net.activation.name} cannot be tuned ({verdict.reason}). {other.name} can, "
         "with the numbers below."
@@ -80,8 +100,9 @@ def initialisation(point: CriticalPoint) -> str:
     """PyTorch's lines."""
     bias = f"normal_(layer.bias, std={math.sqrt(point.C_b):.6g})" if point.C_b else "zeros_(layer.bias)"
     return (
-        "for layer in linear_layers:\n"
-        f"    torch.nn.init.normal_(layer.weight, std=({point.C_W:.8g} / layer.in_features) ** 0.5)\n"
+        "for layer in linear_layers:  # torch.nn.Linear, in order\n"
+        f"    std = ({point.C_W:.8g} / layer.in_features) ** 0.5\n"
+        "    torch.nn.init.normal_(layer.weight, std=std)\n"
         f"    torch.nn.init.{bias}"
     )
 
@@ -90,45 +111,69 @@ def of_inputs(point: CriticalPoint) -> str:
     """How to scale the data."""
     if point.K_star:
         return (
-            f"Scale every input vector to a mean square of {best_mean_square(point):.5g} per component: "
-            "the kernel then starts where it stays."
+            f"Scale every input vector to a mean square of {best_mean_square(point):.5g} per component: this activation is critical at "
+            "one size of its signals only, and they then start there and stay."
         )
     return "Scale inputs to a mean square of about one per component, all of them alike."
 
 
 _RATES = (
-    "Give every layer its own learning rate, so that all of them change the output by as much: rates for plain gradient descent, "
-    "where `eta` is the rate you search over."
+    "Give every layer its own learning rate, so that all of them change the output by as much. `eta` is the rate you search over, for a "
+    'loss summed over samples; for Adam write "adam" and torch.optim.Adam, and see what the table of rates says of `eta`.'
 )
 
 
-def optimiser(other: Alternative | None) -> str:
+def optimiser(net: MLP, other: Alternative | None = None) -> str:
     """Lines that make its groups."""
-    changed = "" if other is None else f"net = net.replace(activation=...)  # {other.name}\n"
+    name = net.activation.name
+    own = f'"{name}"' if name in ACTIVATIONS else f"activation  # {name}"
     return (
-        f"{changed}rates = fw.advice.learning_rates(fw.tune(net), rate=eta)\n"
-        "optimizer = torch.optim.SGD(rates.parameter_groups(linear_layers))"
+        "import finitewidth as fw\n"
+        f"sigma = {own if other is None else other.code}\n"
+        f"net = fw.tune(fw.MLP(sigma, {_widths(net)}))\n"
+        'rates = fw.learning_rates(net, "sgd", rate=eta)\n'
+        "groups = rates.parameter_groups(linear_layers)\n"
+        "optimizer = torch.optim.SGD(groups)"
     )
 
 
-def deepest_allowed(net: MLP, fluctuations: Float[np.ndarray, " L"], tuned: bool) -> int | None:
-    """The number of layers, at these widths, up to which the kernel's relative variance stays below `WIDE_SPREAD`; beyond the
-    network's own depth only for critical ones, in which it grows in proportion to depth."""
-    above = np.flatnonzero(fluctuations >= WIDE_SPREAD)
+def _called(net: MLP) -> str:
+    """The function itself, in code."""
+    name = net.activation.name
+    return f'fw.ACTIVATIONS["{name}"].value' if name in ACTIVATIONS else "activation"
+
+
+def _widths(net: MLP) -> str:
+    """`(64, *[512] * 31, 1)`: short where hidden layers are alike."""
+    hidden = net.hidden_widths
+    if len(hidden) > 2 and len(set(hidden)) == 1:
+        return f"({net.widths[0]}, *[{hidden[0]}] * {len(hidden)}, {net.widths[-1]})"
+    return repr(tuple(int(width) for width in net.widths))
+
+
+def deepest_allowed(net: MLP, fluctuations: Float[np.ndarray, " L"]) -> int:
+    """The number of layers, at these widths, up to which the kernel's relative variance stays below `WIDE_SPREAD`, growing in
+    proportion to depth beyond the network's own."""
+    above = np.flatnonzero(fluctuations > _ALLOWED)
     if len(above):
         return int(above[0])
-    if not tuned or fluctuations[-1] <= 0:
-        return None
-    return math.floor(1 + (net.depth - 1) * WIDE_SPREAD / float(fluctuations[-1]))
+    return math.floor(1 + (net.depth - 1) * WIDE_SPREAD / max(float(fluctuations[-1]), np.finfo(float).tiny))
 
 
 def of_shape(net: MLP, fluctuations: Float[np.ndarray, " L"], tuned: bool) -> str:
-    """Which depth or width would change the verdict."""
-    deepest, wide = deepest_allowed(net, fluctuations, tuned), wide_enough(net, float(fluctuations.max()))
-    if fluctuations.max() < WIDE_SPREAD:
-        fine = "Depth and width are fine: kernels of different networks agree within a third."
-        return fine if deepest is None else f"{fine} At widths like these that holds up to about {deepest} layers."
+    """Which depth or width would change the verdict; `fluctuations` are those of the network as advised."""
+    deepest, wide = deepest_allowed(net, fluctuations), wide_enough(net, float(fluctuations.max()))
+    so = "" if tuned else "Initialised so, "
+    if fluctuations.max() <= _ALLOWED:
+        fine = f"{so}{'D' if tuned else 'd'}epth and width are fine: kernels of networks drawn alike differ by less than a third"
+        return f"{fine} (one standard deviation). At widths like these that holds up to about {deepest} layers."
+    few = (
+        f"or at these widths about {deepest} layers"
+        if deepest > 2
+        else f"for at these widths even {('one hidden layer', 'two hidden layers')[deepest - 1]} would be too many"
+    )
     return (
-        f"Depth over width is large: at this depth take hidden layers of about {wide} neurons, or at these widths about {deepest} "
-        f"layer{'s' if deepest != 1 else ''}, for kernels of different networks to agree within a third; or add residual branches."
+        f"{so}{'T' if tuned else 't'}he network is deep for its width. For kernels of networks drawn alike to differ by less than a "
+        f"third, at this depth take hidden layers of about {wide} neurons, {few}; or give it residual branches of small weight "
+        "(`fw.ShapedResNet`)."
     )

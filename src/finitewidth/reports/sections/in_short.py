@@ -1,0 +1,108 @@
+"""The head of a report on an MLP: what there is to know, in an engineer's words."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ...results.typical import TypicalNetworks
+from ..comparison.flows import Comparison
+from ..comparison.verdict import Verdict
+from ..plain import plain
+from ..section import Section, Tone, Words
+
+_TINY = float(np.finfo(float).tiny)
+_SAME = 2.0  # a factor within which something counts as unchanged
+
+_ILLS = ("signals explode", "signals vanish", "gradients explode", "gradients vanish")
+_WORDS = {
+    Verdict.AGREE: "agree",
+    Verdict.DISAGREE: "differ by more than noise: go by the measured numbers",
+    Verdict.CANNOT_TELL: "cannot be compared, for too few of them decide the averages",
+}
+
+
+def about_in_short(
+    depth: int,
+    kernel: Float[np.ndarray, " L"],
+    training: dict[str, Any] | None,
+    fluctuation: float,
+    typical: TypicalNetworks | None,
+    comparison: Comparison,
+) -> Section:
+    """`kernel` is that of infinite width, `training` the data of that section, `fluctuation` the relative variance of the metric."""
+    headline, tone = verdict(depth, None if training is None else training["problems"], typical)
+    lines = []
+    if depth > 1:
+        lines.append(of_signals(kernel, fluctuation, typical))
+        if training is not None:
+            lines.append(of_gradients(training["gradient_factor"], training["critical"], typical))
+        lines.append(f"Theory and the {comparison.networks} networks drawn {_WORDS[comparison.verdict]}.")
+    data = plain({"headline": headline, "lines": lines})
+    return Section("in_short", "In short", data, (Words(headline, tone), *map(Words, lines)))
+
+
+def verdict(depth: int, problems: Sequence[str] | None, typical: TypicalNetworks | None) -> tuple[str, Tone]:
+    """The headline: depth first, for no width mends what depth does to the average network. `problems` are those of
+    `diagnose_gradients`, `None` where there are no gradients; `typical` networks are looked at where they differ."""
+    if depth == 1:
+        return "One layer: there is no depth to go wrong.", Tone.GOOD
+    if problems is None:
+        return "The activation jumps: it has no gradients to train with.", Tone.BAD
+    if problems:
+        ills = " and ".join(ill for ill in _ILLS if any(ill in problem for problem in problems))
+        return f"Worth changing before training: {ills} with depth.", Tone.BAD
+    if typical is not None:
+        signals, gradients = (
+            high / max(low, _TINY) for low, high in (typical.kernel[[0, 2], -1], typical.gradient[[0, 2], 0])
+        )
+        return (
+            "Deep for its width: the average network is well initialised, but of networks drawn alike 90 % spread over a factor of "
+            f"{signals:.2g} in the mean square of their signals and {gradients:.2g} in that of their gradients."
+        ), Tone.RISKY
+    return "Well initialised for its depth and width.", Tone.GOOD
+
+
+def of_signals(kernel: Float[np.ndarray, " L"], fluctuation: float, typical: TypicalNetworks | None) -> str:
+    """From the first layer to the last."""
+    first, last = float(kernel[0]), float(kernel[-1])
+    if typical is None:
+        return (
+            f"Signals {_changed(last / first)} from the first layer to the last: their mean square goes from {first:.3g} to {last:.3g}, "
+            f"give or take {_per_cent(fluctuation)} from network to network."
+        )
+    low, middle, high = typical.kernel[:, -1]
+    return (
+        f"Signals of a typical network {_changed(middle / first)} from the first layer to the last: their mean square goes from "
+        f"{first:.3g} to {middle:.3g} in the median network, to between {low:.3g} and {high:.3g} in 90 % of them."
+    )
+
+
+def of_gradients(factor: float, critical: bool, typical: TypicalNetworks | None) -> str:
+    """From the last layer to the first."""
+    if typical is None:
+        mended = (
+            "" if _same(factor) or not critical else ", a power of depth, which the learning rates below make up for"
+        )
+        return f"Gradients {_changed(factor)} on their way back to the first layer: by a factor of {factor:.3g} in mean square{mended}."
+    low, middle, high = typical.gradient[:, 0]
+    return (
+        f"Gradients of a typical network {_changed(middle)} on their way back to the first layer: by a factor of {middle:.3g} in mean "
+        f"square in the median network, between {low:.3g} and {high:.3g} in 90 % of them."
+    )
+
+
+def _same(factor: float) -> bool:
+    return bool(1 / _SAME <= factor <= _SAME)
+
+
+def _changed(factor: float) -> str:
+    if _same(factor):
+        return "keep their size"
+    return "grow" if factor > 1 else "shrink"
+
+
+def _per_cent(fluctuation: float) -> str:
+    """The standard deviation, relative to the mean; it is less than a third where it is shown."""
+    return f"{100 * float(np.sqrt(fluctuation)):.2g} %"
