@@ -366,3 +366,11 @@ def test_bad_tokens(run, argv, message):
     code, out, err = run(*argv)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_somebody_who_waits_is_told_so(run, monkeypatch, terminal):
+    """Before anything is computed, on standard error, and to people only."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    _, _, err = run("report", "--activation", "nonesuch")
+    assert err.startswith("finitewidth: working; the first run of a kind compiles") is terminal

@@ -11,6 +11,7 @@ import pytest
 
 import capabilities
 import mathml
+import outputs
 from finitewidth import ValidityWarning
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -71,6 +72,31 @@ def test_the_examples_of_a_page_run_as_they_stand(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
     exec(compile(examples(page), name(page), "exec"), {})
+
+
+def pieces(text):
+    """Words, and numbers to compare as numbers."""
+    found = re.split(r"(?<![\w.])(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w])", text)
+    return [" ".join(part.split()) for part in found[::2]], [float(number) for number in found[1::2]]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if outputs.has_outputs(page.read_text("utf-8"))], ids=name)
+def test_outputs_are_what_examples_print(page):
+    """Word by word, and numbers to three digits; `docs/outputs.py` writes them anew."""
+    for shown, printed in outputs.outputs(page.read_text("utf-8")):
+        words, numbers = pieces(shown)
+        new_words, new_numbers = pieces(printed)
+        assert words == new_words
+        assert numbers == pytest.approx(new_numbers, rel=1e-3)
+
+
+def test_an_output_is_below_its_example():
+    page = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n```python\nx = 1\n```\n"
+    assert outputs.has_outputs(page)
+    assert not outputs.has_outputs("```python\nx = 1\n```\n\nand\n\n```text\n3\n```\n")
+    assert list(outputs.outputs(page)) == [("3\n", "2\n")]
+    assert outputs.renewed(page) == page.replace("3", "2")
+    assert pieces("factor of 20.6, layer_1 e-3 1e-3") == (["factor of", ", layer_1 e-3", ""], [20.6, 0.001])
 
 
 def test_small_examples_are_small():

@@ -77,7 +77,7 @@ def test_on_a_page(source):
     assert '<td class="soft bad">doomed' in source
     assert '<tr class="chosen"><td class="left">100<' in source
     assert not any(name in text for name in ("Hidden", "long", "curve", "▁"))
-    assert page.tags.count("svg") == 1
+    assert page.tags.count("svg") == 2
 
 
 def test_without_facts_there_are_no_cards(source):

@@ -173,7 +173,7 @@ def test_the_page_is_whole_and_needs_nothing_else(made):
     page.feed(source)
     page.close()
     assert page.open == []
-    assert page.tags.count("svg") == 2
+    assert page.tags.count("svg") == 4
     assert {"script", "link", "iframe", "img"}.isdisjoint(page.tags)
     assert all(reference.startswith("#") for reference in page.loaded)
     assert not re.search(r"https?:|url\((?!#)|@import", source)
@@ -194,16 +194,23 @@ def test_the_page_holds_the_numbers(made):
 
 def test_pictures_of_one_page_do_not_share_names(made):
     source = made.to_html()
-    first, second = (Page() for _ in range(2))
     pictures = re.findall(r"<svg.*?</svg>", source, re.DOTALL)
-    for page, picture in zip((first, second), pictures, strict=True):
+    drawn = []
+    for picture in pictures:
+        page = Page()
         page.feed(picture)
-    clips = [
-        {name for name in page.ids if name.startswith(("p", "m")) and name[1:].isalnum()} for page in (first, second)
-    ]
-    drawn = [{name for name in ids if len(name) == 11} for ids in clips]
-    assert drawn[0]
-    assert drawn[0].isdisjoint(drawn[1])
+        drawn.append(
+            {name for name in page.ids if name.startswith(("p", "m")) and name[1:].isalnum() and len(name) == 11}
+        )
+        assert drawn[-1]
+    assert len(set.union(*drawn)) == sum(map(len, drawn))
+
+
+def test_pictures_are_labelled(made):
+    """For those who hear a page: what is drawn, by what."""
+    labels = re.findall(r'<svg role="img" aria-label="([^"]*)"', made.to_html())
+    assert labels[:2] == ["Kernel by layer ell", "Fluctuation between networks by layer ell"]
+    assert len(labels) == 4
 
 
 def test_bad_arguments():

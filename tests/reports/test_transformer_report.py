@@ -42,7 +42,7 @@ def test_everything_is_there(made_transformer):
 def test_the_page_is_whole(made_transformer):
     """Two drawings, three tables, nothing to fetch."""
     page = made_transformer.to_html()
-    assert (page.count("<svg"), page.count("<table")) == (2, 3)
+    assert (page.count("<svg"), page.count("<table")) == (4, 3)
     assert "http" not in page.split("<body>")[1]
 
 

@@ -37,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = _parser().parse_args(argv)
     except SystemExit as done:  # argparse has said all there is to say
         return int(done.code or 0)
+    if sys.stderr.isatty():
+        print("finitewidth: working; the first run of a kind compiles, later ones do not ...", file=sys.stderr)
     return _guarded(args)
 
 

@@ -44,7 +44,7 @@ def _part(part: Part) -> str:
             note = f'<p class="soft">{escape(part.note)}</p>\n' if part.note else ""
             return f'<div class="scroll">{_table(part)}</div>\n{note}'
         case Drawing():
-            return f"<figure>{svg(part)}<figcaption>{escape(part.caption)}</figcaption></figure>\n"
+            return f'<figure><div class="panels">{svg(part)}</div><figcaption>{escape(part.caption)}</figcaption></figure>\n'
         case Details():
             return f"<details><summary>{escape(part.summary)}</summary>\n{_parts(part.parts)}</details>\n"
         case Code():

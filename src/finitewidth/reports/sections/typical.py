@@ -11,7 +11,7 @@ from ...networks import MLP
 from ...results.typical import TypicalNetworks
 from ..numbers import digits
 from ..plain import plain
-from ..section import BY_LAYER, Column, Section, Table, Words
+from ..section import BY_LAYER, Column, Details, Section, Table, Words
 
 WIDE_SPREAD = 0.1
 """The relative variance of the kernel, or of the tangent kernel, from which networks are told apart."""
@@ -43,7 +43,10 @@ def about_typical(net: MLP, x: Any, measured: TypicalNetworks, infinite: float, 
         "theory": None if theory is None else {"kernel": theory.kernel, "gradient": theory.gradient},
         "wide_enough": wide_enough(net, fluctuation),
     }
-    parts = Words(sentence(net, measured, theory, infinite, fluctuation)), _table(measured, theory)
+    parts = (
+        Words(sentence(net, measured, theory, infinite, fluctuation)),
+        Details("All layers", (_table(measured, theory),)),
+    )
     return Section("typical", "Typical networks", plain(data), parts)
 
 
