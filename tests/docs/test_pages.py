@@ -96,7 +96,7 @@ def test_an_output_is_below_its_example():
     assert not outputs.has_outputs("```python\nx = 1\n```\n\nand\n\n```text\n3\n```\n")
     assert list(outputs.outputs(page)) == [("3\n", "2\n")]
     assert outputs.renewed(page) == page.replace("3", "2")
-    assert pieces("factor of 20.6, layer_1 e-3 1e-3") == (["factor of", ", layer_1 e-3", ""], [20.6, 0.001])
+    assert pieces("factor of 20.6, layer_1, 1e-3") == (["factor of", ", layer_1,", ""], [20.6, 0.001])
 
 
 def test_small_examples_are_small():

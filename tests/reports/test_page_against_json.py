@@ -90,7 +90,7 @@ def test_a_network(made):
 def test_a_transformer(made_transformer):
     """Tokens by depth, their fates, and those for other gammas and temperatures."""
     data, tables = json.loads(made_transformer.to_json()), tables_of(made_transformer.to_html())
-    by_depth, fates, advice = tables
+    fates, by_depth, advice = tables
     of = data["by_depth"]
     assert by_depth[0] == ["block", "mean square norm", "5 % to 95 %", "mean correlation", "5 % to 95 %"]
     blocks = np.asarray(of["depth_to_width"]) * data["config"]["width"]
@@ -105,7 +105,7 @@ def test_a_transformer(made_transformer):
     check(
         fates,
         ["share of networks that", "explode", "vanish", "collapse"],
-        [["in the limit", "measured"]]
+        [["in the limit", f"{data['meta']['networks']} networks"]]
         + [[fate[name] for fate in both] for name in ("explosion", "vanishing", "collapse")],
     )
     of = data["advice"]

@@ -41,7 +41,8 @@ def values_and_slopes(
     value: Callable[[Array], Array], z: Float[np.ndarray, "*shape"]
 ) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
     """The function and its slope at each of many points."""
-    return _slope_program(value)(jnp.asarray(z))
+    found, slope = _slope_program(value)(jnp.asarray(z))
+    return np.asarray(found), np.asarray(slope)
 
 
 _RADII = 2.0 ** np.arange(-1, 14)

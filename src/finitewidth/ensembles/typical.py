@@ -58,6 +58,10 @@ def _draw(net: MLP, start: float, random: np.random.Generator, group: int) -> tu
     for layer, following in enumerate(net.widths[2:], start=1):
         width = 1 if layer == net.depth - 1 else following  # one output is looked at
         value, slope = values_and_slopes(net.activation.value, z)
+        if (
+            0.0 in net.activation.kinks
+        ):  # where a signal has died, a kink at zero lets no gradient pass, as in other libraries
+            slope = np.where(z == 0, 0.0, slope)
         square, scale = np.sum(value**2, axis=1), C_W[layer] / z.shape[1]
         kernels.append(kernel_of(C_b[layer], scale, square))
         weighted = np.sqrt(scale * square)[:, None] * random.standard_normal((group, width))

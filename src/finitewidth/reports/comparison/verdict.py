@@ -90,7 +90,9 @@ def noticed_distance(count: int, first: int, second: int) -> float:
 
 def verdict_on_laws(p_value: float, count: int, first: int, second: int) -> Verdict:
     """On the smallest p-value of `count` entries of two samples."""
-    if math.log1p(-min(p_value, 0.5)) * count < math.log1p(-_BY_CHANCE):
+    if math.log1p(-min(p_value, 0.5)) * count > math.log1p(
+        -_BY_CHANCE
+    ):  # the smallest of so many is this small too rarely
         return Verdict.DISAGREE
     return Verdict.AGREE if noticed_distance(count, first, second) <= _COARSE else Verdict.CANNOT_TELL
 

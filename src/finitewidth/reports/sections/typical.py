@@ -20,10 +20,8 @@ _NEURONS = 10_000_000  # drawn in all: a second or two
 _FEWEST, _MOST = 64, 1024
 _LOGNORMAL = 10  # the width from which a layer's factor is smooth enough for theory's quantiles
 _SKEWED = 2.0  # the ratio of mean and median from which a mean is called that of a few
-_NOTE = (
-    "First input: the network's own kernel, and the sum of squares of one output's gradients by the pre-activations of the layer. "
-    "Theory: nearly log-normal laws with the exact mean, variance and skewness of the logarithm."
-)
+_NOTE = "First input: the network's own kernel, and the sum of squares of one output's gradients by the pre-activations of the layer."
+_LAWS = " Theory: nearly log-normal laws with the exact mean, variance and skewness of the logarithm."
 
 
 def quick_typical(net: MLP, x: Any, seed: int) -> TypicalNetworks:
@@ -88,4 +86,4 @@ def _table(measured: TypicalNetworks, theory: TypicalNetworks | None) -> Table:
         if theory is not None:
             columns.append(Column("theory", digits(getattr(theory, name)[1], 3), wide=True))
         columns.append(Column("90 % of networks", tuple(f"{low:.2g} to {high:.2g}" for low, high in found[[0, 2]].T)))
-    return Table(tuple(columns), note=_NOTE, lines=BY_LAYER)
+    return Table(tuple(columns), note=_NOTE if theory is None else _NOTE + _LAWS, lines=BY_LAYER)
