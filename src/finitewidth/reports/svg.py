@@ -32,7 +32,8 @@ def _picture(figure: Any, name: str, style: dict[Any, Any]) -> str:
     title = figure.axes[0].get_title() or figure.axes[0].get_ylabel()
     across = figure.axes[0].get_xlabel()
     sink = io.StringIO()
-    with rc_context(style | {"svg.hashsalt": name}):
+    salted: dict[Any, Any] = style | {"svg.hashsalt": name}
+    with rc_context(salted):
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(sink, format="svg", transparent=True, metadata=nothing)
     text = sink.getvalue()
