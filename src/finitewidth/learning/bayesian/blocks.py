@@ -40,7 +40,7 @@ def metric_blocks(net: MLP, first: Float[np.ndarray, "D D"], train: int, progres
     blocks = _blocks(test)
     meetings = blocks
     if len(blocks) > 1:
-        meetings = [np.union1d(one, other) for one, other in itertools.combinations(blocks, 2)]
+        meetings = [_of_one_size(np.union1d(*pair), test) for pair in itertools.combinations(blocks, 2)]
     with ProgressBar(len(meetings), progress, things="blocks of test samples") as bar:
         for done, block in enumerate(meetings, start=1):
             chosen_samples = np.concatenate([np.arange(train), train + block])
@@ -55,3 +55,9 @@ def _blocks(test: int) -> list[Int[np.ndarray, " _"]]:
         return [np.arange(test)]
     starts = [min(start, test - _AT_ONCE) for start in range(0, test, _AT_ONCE)]
     return [np.arange(start, start + _AT_ONCE) for start in starts]
+
+
+def _of_one_size(meeting: Int[np.ndarray, " _"], test: int) -> Int[np.ndarray, " _"]:
+    """A meeting of blocks that share samples, with some others: one size is one compiled program."""
+    others = np.setdiff1d(np.arange(test), meeting)
+    return np.union1d(meeting, others[: 2 * _AT_ONCE - len(meeting)])
