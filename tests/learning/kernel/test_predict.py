@@ -231,6 +231,15 @@ def test_inputs_that_repeat():
         ({"kernel": (np.eye(8), np.eye(7))}, ShapeError, "of one size"),
         ({"kernel": np.zeros((8, 8))}, DomainError, "zero"),
         ({"kernel": -np.eye(8)}, DomainError, "positive semi-definite"),
+        (
+            {"kernel": 1 - 3 * np.eye(8) / 2 + 1.5 * np.eye(8) - 2 * np.eye(8)[::-1]},
+            DomainError,
+            "positive semi-definite",
+        ),
+        ({"kernel": np.arange(64.0).reshape(8, 8)}, DomainError, "not symmetric"),
+        ({"kernel": np.ones((3, 8))}, ShapeError, "square"),
+        ({"kernel": (1.4 * np.eye(8) - 0.4, np.eye(8))}, DomainError, "with eigenvalue"),
+        ({"kernel": (1.14 * np.eye(8) - 0.14, 1.4 * np.eye(8) - 0.4)}, DomainError, "a negative variance"),
     ],
 )
 def test_bad_arguments(how, error, message):

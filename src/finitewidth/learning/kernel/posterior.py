@@ -3,6 +3,7 @@ r"""Mean and covariance over initialisations of what was learned linearly from G
 import numpy as np
 from jaxtyping import Float
 
+from ..._errors import DomainError
 from .train_test import TrainTestKernels
 
 
@@ -17,4 +18,8 @@ def generalised_posterior(
     that of Bayes, PDLT (6.57), (6.64).
     """
     half = readout @ (kernels.K_train @ readout.T / 2 - kernels.K_cross.T)
-    return readout @ y, kernels.K_test + half + half.T
+    covariance = kernels.K_test + half + half.T
+    scale = float(np.abs(kernels.K).max()) * max(1.0, float(np.abs(readout).sum(axis=1).max()) ** 2)
+    if np.diagonal(covariance).min() < -1e-8 * scale:
+        raise DomainError("kernel", "a matrix that gives a negative variance", "positive semi-definite matrices")
+    return readout @ y, covariance

@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import cholesky, eigh
 
+from ..._errors import DomainError
+
 Values = Float[np.ndarray, " N_train"]
 
 
@@ -28,6 +30,10 @@ def spectrum(
     r"""Of $\widetilde\Theta$, or of $\widetilde\Theta$ seen through $\kappa$."""
     root = None if kappa is None else cholesky(kappa, lower=True)
     values, vectors = eigh(theta if root is None else root.T @ theta @ root)
+    if values[0] < -1e-8 * values[-1]:
+        raise DomainError(
+            "kernel", f"a tangent kernel with eigenvalue {values[0]:.3g}", "a positive semi-definite matrix"
+        )
     values = np.where(values > rounding(values[-1]), values, 0.0)
     return Spectrum(values, vectors if root is None else root @ vectors)
 

@@ -7,10 +7,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._errors import ArgumentError, DomainError, ShapeError
-from ..._validation import as_covariance, as_floats, as_inputs
+from ..._validation import as_floats, as_inputs
 from ...kernels.tangent_map import output_kernels
 from ...networks import MLP, as_mlp
 from ...results import LearningProblem
+
+_ROUNDING = 1e-10  # of a kernel, relative to its largest entry
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +95,27 @@ def _of_network(net: MLP | None, x_train: Any, y_train: Any, x_test: Any) -> tup
     return TrainTestKernels(np.asarray(Theta), np.asarray(K), len(train)), LearningProblem(targets, train, test)
 
 
+def _as_kernel(matrix: Any) -> Float[np.ndarray, "N N"]:
+    """A symmetric matrix none of whose 2 x 2 parts is negative; what it costs to know more, whoever needs it pays."""
+    array = np.asarray(as_floats(matrix, "kernel"))
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
+        raise ShapeError("kernel", f"shape {array.shape}", "a square matrix (N, N), or two of them")
+    diagonal = np.diagonal(array)
+    allowed = _ROUNDING * max(float(np.abs(diagonal).max()), np.finfo(float).tiny)
+    if float(np.abs(array - array.T).max()) > allowed:
+        raise DomainError("kernel", "a matrix that is not symmetric", "a symmetric matrix")
+    roots = np.sqrt(np.maximum(diagonal, 0.0))
+    if diagonal.min() < 0 or (np.abs(array) > np.outer(roots, roots) + allowed).any():
+        raise DomainError("kernel", "two samples between which it is negative", "a positive semi-definite matrix")
+    return (array + array.T) / 2
+
+
 def _both(kernel: Any) -> tuple[Float[np.ndarray, "N N"], Float[np.ndarray, "N N"]]:
     """$(\\Theta, K)$, or one matrix for both, which is Bayesian inference."""
     pair = (
         kernel if isinstance(kernel, tuple | list) and len(kernel) == 2 and np.ndim(kernel[0]) == 2 else (kernel,) * 2
     )
-    Theta, K = (np.asarray(as_covariance(matrix, "kernel")) for matrix in pair)
+    Theta, K = (_as_kernel(matrix) for matrix in pair)
     if Theta.shape != K.shape:
         raise ShapeError("kernel", f"shapes {Theta.shape} and {K.shape}", "two square matrices of one size")
     if not np.diagonal(Theta).max() > 0:
