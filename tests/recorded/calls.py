@@ -1097,6 +1097,8 @@ def without_prose(part):
     """A part of a report without its sentences; a list of rows as columns."""
     if isinstance(part, dict):
         return {name: without_prose(value) for name, value in part.items() if name not in PROSE and value is not None}
+    if isinstance(part, list) and part and isinstance(part[0], list) and isinstance(part[0][0], dict):
+        return {str(number): without_prose(row) for number, row in enumerate(part)}
     rows = isinstance(part, list) and part and isinstance(part[0], dict)
     if rows and any(isinstance(value, list) for value in part[0].values()):
         return {str(number): without_prose(row) for number, row in enumerate(part)}

@@ -19,7 +19,6 @@ RECORD = Path(__file__).with_name("recorded.npz")
 
 def main(names: list[str]) -> None:
     jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_disable_most_optimizations", True)  # as they are compared
     unknown = sorted(set(names) - set(CALLS))
     if unknown or not names:
         sys.exit(f"no such calls: {', '.join(unknown)}" if unknown else __doc__)

@@ -1,8 +1,7 @@
-"""Every public call gives the numbers that it gave before the code was moved, to rounding."""
+"""Every public call gives the numbers that it gave before the code was moved, to rounding, however it is compiled."""
 
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
@@ -13,13 +12,9 @@ ROUNDING = 1e-12  # relative to the largest entry of an array
 ZERO = 1e-14  # what vanishes but for rounding
 
 # Where rounding is amplified: how far, and why.
-TOLERANCES: dict[str, tuple[float, str]] = {}
-
-
-@pytest.fixture(autouse=True)
-def compiled_as_recorded(compiled_in_haste):
-    """Without most optimisations: rounding decides which networks a chain of metrics draws for a seed."""
-    jax.config.update("jax_disable_most_optimizations", True)
+TOLERANCES: dict[str, tuple[float, str]] = {
+    "asymptotics": (1e-7, "read off layers 10,000 and 20,000, where rounding has grown with the square of the depth"),
+}
 
 
 def recorded(name):

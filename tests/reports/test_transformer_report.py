@@ -29,6 +29,9 @@ def test_everything_is_there(made_transformer):
     data = json.loads(made_transformer.to_json())
     assert data["config"]["depth_to_width"] == 0.25
     assert np.asarray(data["by_depth"]["norm"]).shape == (3, len(data["by_depth"]["depth_to_width"]))
+    assert [level[0] for level in data["by_depth"]["norm"]] == pytest.approx(
+        [1.0] * 3
+    )  # a mean over tokens, which start at one
     assert data["by_depth"]["correlation"][1][0] == pytest.approx(0.2)
     assert np.shape(data["advice"]["fates"]) == (len(data["advice"]["gammas"]), len(data["advice"]["temperatures"]))
     assert data["agreement"]["worst"]["p_value"] > 1e-4
