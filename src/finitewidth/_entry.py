@@ -1,5 +1,7 @@
 """The door through which every public function is entered: precision, result, blow-up, warnings."""
 
+import contextlib
+import dataclasses
 import functools
 import sys
 import warnings
@@ -13,16 +15,19 @@ import numpy as np
 from jax.core import Tracer
 
 from ._errors import ArgumentError, BlowUpError, ValidityWarning
+from ._signature import Signature
+from ._table import values_of
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 _PACKAGE = __name__.partition(".")[0]
+_TOO_FAR = "an argument is too large or too small for what is computed from it; choose one closer to one"
 _WRAPPERS = ("jaxtyping", "beartype", "equinox", "jax")  # whose frames may stand between the caller and the library
 
 
 def entry(
-    remedy: str | None = None, *, float64: bool = True
+    remedy: str | None = None, *, float64: bool = True, nan: bool = False
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """What every public function has in common, as a decorator.
 
@@ -30,24 +35,29 @@ def entry(
       Arguments that are being traced belong to a computation of the caller's, whose backward pass would run outside this
       call: then the caller must have switched 64-bit types on, and is told so.
     - Arrays of the result are NumPy's, which keep their 64 bits in any mode; a result that is being traced is left alone.
-    - With a `remedy`, a result that is not finite is a `BlowUpError` that ends in it.
+    - Arguments of a wrong kind, such as text or True for a number, are refused by name.
+    - A result with NaN in it is a `BlowUpError`, unless `nan` says that it has a meaning there; with a `remedy`, so is one that is
+      infinite, and the error ends in the remedy.
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        signature = Signature(function)
+
         @functools.wraps(function)
         def entered(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-            if not float64 or jax.dtypes.canonicalize_dtype(float) == np.float64:
-                result = function(*args, **kwargs)
-            else:
+            signature.check(args, kwargs)
+            in_float64 = not float64 or jax.dtypes.canonicalize_dtype(float) == np.float64
+            if not in_float64:
                 _refuse_traced(function.__name__, (args, kwargs))
-                with jax.enable_x64(True):
+            try:  # what overflows is found in the result
+                with np.errstate(all="ignore"), contextlib.nullcontext() if in_float64 else jax.enable_x64(True):
                     result = function(*args, **kwargs)
+            except OverflowError as error:
+                raise _blow_up(function, args, kwargs, remedy) from error
             if not is_traced(result):
                 result = jax.tree.map(_to_numpy, result)
-                if remedy is not None:
-                    _check_finite(
-                        result, f"`{function.__name__}` of {next(iter([*args, *kwargs.values()]), '')!r}", remedy
-                    )
+                if not nan and not _has_numbers(result, finite=remedy is not None):
+                    raise _blow_up(function, args, kwargs, remedy)
             return result
 
         return entered
@@ -97,7 +107,18 @@ def _refuse_traced(name: str, arguments: Any) -> None:
         )
 
 
-def _check_finite(result: Any, subject: str, remedy: str) -> None:
+def _has_numbers(result: Any, finite: bool) -> bool:
+    """Whether nothing in it is NaN, nor, where it must be finite, infinite."""
     for leaf in jax.tree.leaves(result):
-        if isinstance(leaf, np.ndarray | float) and not np.isfinite(leaf).all():
-            raise BlowUpError(f"{subject} leaves the finite numbers: {remedy}.")
+        for value in values_of(leaf).values() if dataclasses.is_dataclass(leaf) else (leaf,):
+            if not isinstance(value, np.ndarray | float) or np.asarray(value).dtype.kind != "f":
+                continue
+            if np.isnan(value).any() or (finite and np.isinf(value).any()):
+                return False
+    return True
+
+
+def _blow_up(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], remedy: str | None) -> BlowUpError:
+    name, first = function.__name__, next(iter([*args, *kwargs.values()]), "")
+    subject = f"`{type(first).__name__}`" if name == "__init__" else f"`{name}` of {first!r}"
+    return BlowUpError(f"{subject} leaves the finite numbers: {remedy or _TOO_FAR}.")

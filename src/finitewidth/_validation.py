@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from ._arrays import Array, at_hand
 from ._errors import DomainError, ShapeError
+from ._signature import described
 
 
 def is_concrete(value: Any) -> bool:
@@ -22,12 +23,14 @@ def is_concrete(value: Any) -> bool:
 
 def as_numbers(value: Any, argument: str) -> Array | np.ndarray:
     """`value` as an array of numbers of any type: JAX's if it is made of those, which may be traced, else NumPy's."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise DomainError(argument, "an array with masked entries", "all of its numbers: drop or fill what is masked")
     of_jax = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
     try:
         array = jnp.asarray(value) if of_jax else np.asarray(value)
     except (TypeError, ValueError) as error:
         raise ShapeError(argument, f"a ragged {type(value).__name__}", "an array of real numbers") from error
-    if not (jnp.issubdtype(array.dtype, jnp.number) or jnp.issubdtype(array.dtype, jnp.bool_)):
+    if not jnp.issubdtype(array.dtype, jnp.number):
         raise ShapeError(argument, f"{array.dtype} entries", "an array of real numbers")
     return array
 
@@ -47,11 +50,22 @@ def as_count(value: Any, argument: str, *, at_least: int = 1) -> int:
     """`value` as an integer not below `at_least`."""
     try:
         count = operator.index(value)
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
     except TypeError:
-        raise DomainError(argument, repr(value), f"an integer >= {at_least}") from None
+        raise DomainError(argument, described(value), f"an integer >= {at_least}") from None
     if count < at_least:
         raise DomainError(argument, count, f"an integer >= {at_least}")
+    if count >= 2**63:
+        raise DomainError(argument, count, "less than 2^63")
     return count
+
+
+def as_flag(value: Any, argument: str) -> bool:
+    """True or False; a word that says no would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise DomainError(argument, described(value), "True or False")
+    return bool(value)
 
 
 def as_seed(seed: Any) -> int:
@@ -73,9 +87,11 @@ def as_ensemble(networks: Any, seed: Any, *, at_least: int = 1) -> tuple[int, in
 def as_number(value: Any, argument: str, *, low: float = -math.inf, high: float = math.inf) -> float:
     """`value` as one finite float in the closed interval [low, high]."""
     try:
+        if isinstance(value, str | bytes | bool | np.bool_) or np.ndim(value) or np.ma.is_masked(value):
+            raise TypeError
         number = float(value)
-    except (TypeError, ValueError):
-        raise DomainError(argument, repr(value), "one real number") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DomainError(argument, described(value), "one real number") from None
     if not math.isfinite(number) or not low <= number <= high:
         raise DomainError(argument, number, f"a finite number in [{low}, {high}]")
     return number

@@ -39,7 +39,7 @@ class Activation(Function):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.recipe or super().__reduce_ex__(protocol)
 
-    @entry()
+    @entry(nan=True)
     def fingerprint_values(self) -> Float[Array, " probes"]:
         """Values by which an activation is known, whatever it is called: two lambdas of one formula are the same."""
         return self(jnp.linspace(-6.0, 6.0, 241))

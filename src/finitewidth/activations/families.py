@@ -187,6 +187,7 @@ class ExponentialSum(Activation):
         return jnp.sum((weights * jnp.exp(jnp.einsum("ti,ij,tj->t", rates, K, rates) / 2)).real)
 
 
+@entry()
 def scale_invariant(a_plus: float, a_minus: float, name: str = "scale_invariant") -> ScaleInvariant:
     """The piecewise linear activation with slopes `a_plus` (right) and `a_minus` (left).
 
@@ -235,6 +236,7 @@ def leaky_relu(slope: float = 0.01) -> ScaleInvariant:
     return scale_invariant(1.0, slope, "leaky_relu")
 
 
+@entry()
 def monomial(power: int) -> Monomial:
     """$z^p$ for an integer $p \\ge 1$.
 
@@ -247,6 +249,7 @@ def monomial(power: int) -> Monomial:
     return Monomial(named, name=f"z^{p}", formula=f"z^{p}", power=p, maker=(monomial, (p,)))
 
 
+@entry()
 def exponential(rate: float = 1.0) -> ExponentialSum:
     """$e^{az}$.
 

@@ -21,7 +21,7 @@ def _program(value: Callable[[Array], Array]) -> Callable[[Array], Array]:
     return jax.jit(lambda z: jnp.stack(with_derivatives(value, ORDERS - 1)(z)))
 
 
-@entry()
+@entry(nan=True)
 def sampled(value: Callable[[Array], Array], z: Float[np.ndarray, " n"]) -> Float[np.ndarray, "orders n"]:
     """The function and its first five derivatives at each point; kinks are not looked at."""
     batches = max(1, -(-len(z) // _BATCH))

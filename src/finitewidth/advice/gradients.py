@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._entry import entry
+from .._errors import ShapeError
 from .._result import Result
 from .._table import Table
 from .._validation import as_floats
@@ -139,7 +140,7 @@ def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
     )
     at = susceptibilities_at(net.activation, jnp.asarray(kernels[:-1]), net.C_W[1:, None])
     parallel, perp = (np.asarray(chi).mean(axis=1) for chi in (at.chi_parallel, at.chi_perp))
-    targets = 0.0 if y is None else float(jnp.mean(as_floats(y, "y") ** 2))
+    targets = 0.0 if y is None else _mean_square(y, (len(kernels[-1]), net.widths[-1]))
     point = _point_of(net)
     critical = _is_critical(net.depth, point, parallel, perp)
     K, chain = kernels.mean(axis=1), chain.mean(axis=1)
@@ -156,6 +157,13 @@ def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
         "" if critical else _remedy(point, K),
         net.depth_over_width,
     )
+
+
+def _mean_square(y: Any, shape: tuple[int, int]) -> float:
+    targets = np.asarray(as_floats(y, "y"))
+    if targets.shape != shape:
+        raise ShapeError("y", f"shape {targets.shape}", f"{shape}, one row of targets for each input")
+    return float(np.mean(targets**2))
 
 
 def _point_of(net: MLP) -> CriticalPoint | None:

@@ -17,6 +17,7 @@ from .._validation import as_inputs, as_number
 from ..activations import Activation
 from ..expansion.tangent_layers import tangent_contributions
 from ..gaussian.line import line_average
+from ..kernels.tangent_map import check_has_tangent_kernel
 from ..networks import MLP, as_mlp
 from ..realised.parameters import Parameters
 
@@ -123,7 +124,7 @@ def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any =
         >>> fw.learning_rates(net, "sgd", rate=0.1).as_dict()["layer_2.weight"]
         0.0125
     """
-    as_mlp(net)
+    check_has_tangent_kernel(as_mlp(net).activation)
     known = {"sgd": _gradient_descent, "adam": _signs}
     if not isinstance(optimizer, str) or optimizer not in known:
         raise UnknownNameError("optimizer", optimizer, known)

@@ -46,6 +46,7 @@ class Fates(Result):
         return max(self.explosion, self.vanishing, self.collapse)
 
 
+@entry()
 def token_fates(law: CovarianceLaw) -> Fates:
     """How many of a law's networks explode, vanish or collapse.
 

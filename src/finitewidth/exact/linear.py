@@ -129,6 +129,7 @@ class LinearPhase(Result, _LinearPhase):
     """What depth does to the kernel of a linear network without biases."""
 
 
+@entry()
 def linear_phase(C_W: float, slope: float = 1.0) -> LinearPhase:
     r"""The phase of $G^{(\ell+1)} = C_W a^2\,G^{(\ell)}$, PDLT (3.14)-(3.16): critical at $C_W a^2 = 1$ only.
 

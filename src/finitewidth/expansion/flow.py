@@ -2,12 +2,14 @@
 
 from typing import Any, Literal, get_args
 
+import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
 from .._entry import entry, is_traced, warn
 from .._errors import UnknownNameError
 from .._validation import as_number
+from ..activations import ScaleInvariant
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..kernels.kernel_map import checked_if_traced, compiled_kernels, largest_variance
 from ..kernels.start import first_kernel, first_overlap
@@ -20,6 +22,7 @@ from .tangent import tangent_flow
 Through = Literal["kernel", "vertex", "ntk"]
 
 _UNTRUSTED = 1.0  # relative variance of the metric at which the first correction is as large as the leading term
+_LARGEST_KERNEL = 1e6  # there H1 of GELU is wrong by some thousandths of itself; the error grows as K^2 and faster
 
 
 @entry(remedy="call `tune`, or use fewer layers")
@@ -91,5 +94,12 @@ def _said(result: Flow[Array]) -> Flow[Array]:
             warn(
                 f"The metric's relative variance reaches {worst:.2g} (sum of 1/n = {result.net.depth_over_width:.2g}): "
                 "the expansion in 1/n is not to be trusted for this depth over width."
+            )
+    if result.tangent is not None and not is_traced(result) and not isinstance(result.net.activation, ScaleInvariant):
+        largest = float(np.max(np.diagonal(result.K, axis1=1, axis2=2)[:-1], initial=0.0))
+        if largest > _LARGEST_KERNEL:
+            warn(
+                f"The kernel of a hidden layer reaches {largest:.2g}, where H1 is a small difference of large averages and may have lost "
+                f"its digits: scale inputs, or C_W, until kernels are below {_LARGEST_KERNEL:.0e}."
             )
     return result

@@ -15,7 +15,7 @@ from .._validation import as_count
 from ..gaussian import nearly_gaussian
 from ..gaussian.grid import GridRule
 from ..gaussian.nearly_gaussian import marginalise_samples
-from ..realised.observable import Observable
+from ..realised.observable import Observable, check_observable
 from ..results import Flow, as_flow
 
 _NODES = {1: 401, 2: 121, 3: 61, 4: 35}  # per dimension, by the number of dimensions
@@ -63,6 +63,7 @@ def expectation_to_first_order(
     """
     neurons = as_count(neurons, "neurons")
     K, v, g1 = restricted(flow, layer, samples, neurons)
+    check_observable(function, (len(samples), neurons), "function")
     return nearly_gaussian.expectation(lambda k: gaussian_average(function, k, neurons), K, v, g1)
 
 
@@ -82,6 +83,8 @@ def covariance_between_neurons(
         0.976562
     """
     K, v, _ = restricted(flow, layer, samples, neurons=1)
+    check_observable(left, (len(samples), 1), "left")
+    check_observable(right, (len(samples), 1), "right")
 
     def average_of(function: Observable) -> Callable[[Array], Array]:
         return lambda k: gaussian_average(function, k, 1)

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry
 from .._validation import as_count
-from ..realised.observable import Observable
+from ..realised.observable import Observable, check_observable
 from ..results import Flow, as_flow
 from .correlators import Site, checked_sites
 from .observables import gaussian_average, restricted
@@ -125,6 +125,7 @@ def observable_with_tangent(
     count = as_count(neurons, "neurons")
     index, ((i3, three), (i4, four)) = checked_sites(flow, layer, sites, (2,))
     K, _, _ = restricted(flow, layer, samples, count)
+    check_observable(function, (len(samples), count), "function")
     chosen = np.asarray(samples)
     D = flow.D[index][np.ix_(chosen, chosen)][:, :, three, four]
     F = flow.F[index][:, three, :, four][np.ix_(chosen, chosen)]

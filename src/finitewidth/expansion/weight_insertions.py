@@ -15,7 +15,7 @@ from .._entry import entry
 from .._errors import DomainError, ShapeError
 from .._validation import as_count, as_floats, as_number
 from ..networks.layer import kernel_of
-from ..realised.observable import Observable
+from ..realised.observable import Observable, check_observable
 from .observables import gaussian_average
 from .tangent_correlators import covariance_derivative
 
@@ -48,6 +48,7 @@ def weight_generating_function(
     J = as_floats(source, "source")
     if J.ndim != 2 or J.shape[1] != sigma.shape[1]:
         raise ShapeError("source", f"shape {J.shape}", f"shape (m, {sigma.shape[1]}): one weight a number")
+    check_observable(function, (len(sigma), len(J)), "function")
     covariance, per_weight = _metric(sigma, C_b, C_W, len(J))
     shift = per_weight * sigma @ J.T
     average = gaussian_average(lambda z: function(z + shift), covariance, len(J))
@@ -78,6 +79,7 @@ def two_weight_insertions(
         1.75
     """
     sigma, count = _as_signals(signals), as_count(neurons, "neurons")
+    check_observable(function, (len(sigma), count), "function")
     covariance, per_weight = _metric(sigma, C_b, C_W, count)
     (i3, j3), (i4, j4) = ((as_count(i, "weights", at_least=0), as_count(j, "weights", at_least=0)) for i, j in weights)
     if max(i3, i4) >= count or max(j3, j4) >= sigma.shape[1]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from .._entry import entry
 from .._errors import ArgumentError
 from ..results import Deviations
 from .style import BLUE, GREEN, GREY, ORANGE, one_axes, two_axes
@@ -39,6 +40,7 @@ class Moments(Protocol):
         ...
 
 
+@entry()
 def comparison(table: Deviations, axes: "tuple[Axes, Axes] | None" = None) -> "tuple[Axes, Axes]":
     """Left: measured values against theory, with standard errors. Right: deviations by layer, with a band of ±4.
 
@@ -78,6 +80,7 @@ def comparison(table: Deviations, axes: "tuple[Axes, Axes] | None" = None) -> "t
     return values, deviations_by_layer(table, deviations)
 
 
+@entry()
 def deviations_by_layer(table: Deviations, axes: "Axes | None" = None) -> "Axes":
     """Deviations of measurement from theory by layer, in standard errors, with a band of ±4.
 
@@ -107,6 +110,7 @@ def deviations_by_layer(table: Deviations, axes: "Axes | None" = None) -> "Axes"
     return axes
 
 
+@entry()
 def deviations_by_time(table: Moments, axes: "Axes | None" = None) -> "Axes":
     """Deviations of trained networks from theory by time, in standard errors, with a band of ±4. The end of training, at an infinite
     time, stands on the right.

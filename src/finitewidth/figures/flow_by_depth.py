@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import Array
+from .._entry import entry
 from .._errors import DomainError
 from .._result import picture_of
 from .._validation import as_count
@@ -18,6 +19,7 @@ _MOST_MARKERS = 40
 _DECADES = 1.5  # of variation from which an axis is logarithmic
 
 
+@entry()
 def flow_by_depth(
     theory: Flow[Array],
     measured: Flow[Measurement] | None = None,
@@ -72,6 +74,7 @@ def flow_by_depth(
 
 
 @picture_of(Flow)
+@entry()
 def kernel_by_depth(flow: Flow[Any], axes: "Axes | None" = None, *, sample: int = 0) -> "Axes":
     """Mean metric of one input by layer, as `flow_by_depth` draws it on the left: theory as a line with a band of one standard
     deviation between networks, measurements as points with their standard errors. Without the vertex, the kernel alone.

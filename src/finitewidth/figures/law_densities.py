@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from .._entry import entry
 from .._errors import ArgumentError, DomainError
 from .._validation import as_count
 from ..results import CovarianceLaw
@@ -17,6 +18,7 @@ _POINTS, _BINS = 400, 60
 _SHOWN = 0.995  # share of the heavy-tailed laws that is drawn
 
 
+@entry()
 def law_densities(
     first: CovarianceLaw,
     second: CovarianceLaw | None = None,
@@ -54,6 +56,7 @@ def law_densities(
     return covariance, correlation
 
 
+@entry()
 def covariance_density(
     first: CovarianceLaw,
     second: CovarianceLaw | None = None,

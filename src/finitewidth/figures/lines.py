@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._entry import entry
 from .._result import Result, picture_of
 from .style import one_axes
 
@@ -16,6 +17,7 @@ _DECADES = 3.0  # of variation from which an axis is logarithmic
 
 
 @picture_of(Result)
+@entry()
 def lines(result: Result, axes: "Axes | None" = None) -> "Axes":
     """Every column of numbers, up to ten, over the first; bars if there is a single row.
 

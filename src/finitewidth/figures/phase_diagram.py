@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._entry import entry
 from .._result import picture_of
 from ..critical import Criticality, Phase, PhaseDiagram
 from .style import GREY, ORANGE, one_axes
@@ -26,6 +27,7 @@ _VISIBLE = 0.01  # share of the grid from which a region gets a name: lines and 
 
 
 @picture_of(PhaseDiagram)
+@entry()
 def phase_diagram(diagram: PhaseDiagram, axes: "Axes | None" = None, *, verdict: Criticality | None = None) -> "Axes":
     r"""What deep networks do over the plane $(C_W, C_b)$.
 

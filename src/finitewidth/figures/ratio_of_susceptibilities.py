@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._arrays import Array
+from .._entry import entry
 from .._validation import as_number
 from ..activations import Activation, as_activation
 from ..critical import Criticality, susceptibilities
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _POINTS = 400
 
 
+@entry()
 def ratio_of_susceptibilities(
     activation: str | Activation | Callable[[Array], Array],
     axes: "Axes | None" = None,

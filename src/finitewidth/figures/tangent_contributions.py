@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._entry import entry
 from .._errors import DomainError
 from .._result import picture_of
 from .._validation import as_count
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 
 @picture_of(TangentContributions)
+@entry()
 def tangent_contributions(
     contributions: TangentContributions, axes: "Axes | None" = None, *, sample: int = 0, title: str = ""
 ) -> "Axes":

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._entry import entry
 from .._result import picture_of
 from ..critical.one_input.tangent_single_input import Ratios, TangentSingleInputFlow
 from .style import BLUE, GREEN, GREY, ORANGE, one_axes
@@ -20,6 +21,7 @@ _DRAWN = {
 }
 
 
+@entry()
 def tangent_ratios(
     flow: TangentSingleInputFlow, slopes: Ratios | None = None, axes: "Axes | None" = None, *, title: str = ""
 ) -> "Axes":

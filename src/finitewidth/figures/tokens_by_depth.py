@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from .._entry import entry
 from .._result import picture_of
 from ..results import CovarianceLaw
 from .style import BLUE, ORANGE, one_axes, two_axes
@@ -16,6 +17,7 @@ _LEVELS = (0.05, 0.5, 0.95)
 _MOST_MARKERS = 16
 
 
+@entry()
 def tokens_by_depth(
     limit: CovarianceLaw, networks: CovarianceLaw | None = None, axes: "tuple[Axes, Axes] | None" = None
 ) -> "tuple[Axes, Axes]":
@@ -58,6 +60,7 @@ def tokens_by_depth(
 
 
 @picture_of(CovarianceLaw)
+@entry()
 def norms_by_depth(law: CovarianceLaw, axes: "Axes | None" = None) -> "Axes":
     """Median and central range of 90 % of the tokens' mean square norm, as `tokens_by_depth` draws it on the left.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from .._entry import entry
 from ..results import Measurement, Prediction
 from .style import BLUE, GREEN, GREY, ORANGE, two_axes
 
@@ -15,6 +16,7 @@ _COLORS = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00")
 _MOST_POINTS = 24  # of a measured curve
 
 
+@entry()
 def training(
     theory: Prediction, measured: Prediction | None = None, axes: "tuple[Axes, Axes] | None" = None
 ) -> "tuple[Axes, Axes]":

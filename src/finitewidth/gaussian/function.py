@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
-from .._errors import ArgumentError
+from .._errors import ArgumentError, DomainError
 from .places import KINK_REACH, Places, evaluated, find_places
 
 ElementwiseFunction = Callable[[Array], Array]
@@ -63,6 +63,10 @@ class Function:
             kinks = tuple(float(kink) for kink in self.kinks)
         except (TypeError, ValueError):
             raise ArgumentError("kinks", repr(self.kinks), "the points where the function is not smooth") from None
+        if not np.isfinite(kinks).all():
+            raise DomainError("kinks", kinks, "finite points")
+        if not callable(self.value):
+            raise ArgumentError("value", type(self.value).__name__, "an elementwise function of jax.numpy")
         object.__setattr__(self, "kinks", kinks)  # a list or an array has no hash
 
     def __call__(self, z: Array) -> Array:

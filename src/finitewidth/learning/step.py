@@ -15,10 +15,10 @@ import numpy as np
 
 from .._arrays import Array
 from .._entry import entry
-from .._errors import ArgumentError, DomainError, ShapeError
+from .._errors import DomainError, ShapeError
 from .._validation import as_count, as_floats, as_inputs, as_number
 from ..networks import MLP
-from ..realised.observable import Observable
+from ..realised.observable import Observable, check_observable
 from ..realised.parameters import Parameters, as_parameters, preactivations
 from .losses import Loss, as_loss, checked_loss
 
@@ -107,13 +107,12 @@ def predicted_change(
         >>> change.shape
         ()
     """
-    if not callable(observable):
-        raise ArgumentError("observable", type(observable).__name__, "a function of one layer's preactivations")
     params, inputs, targets = _data(net, params, x, y)
     at = as_count(layer, "layer")
     if at > net.depth:
         raise DomainError("layer", at, f"at most {net.depth}, the network's depth")
     seen = inputs if observed is None else as_inputs(observed, "observed", net.widths[0])
+    check_observable(observable, (len(seen), net.widths[at]), "observable")
     change = _update(net, params, *_batch(inputs, targets, batch), rate, as_loss(loss))
     return _along(lambda theta: observable(preactivations(net, theta, seen)[at - 1]), params, change)
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry
 from .._errors import ArgumentError, DomainError
+from .._signature import type_of
 from .._validation import as_inputs, as_widths, is_concrete, per_layer
 from ..activations import Activation, as_activation
 from .layer import Layer
@@ -88,6 +89,8 @@ class MLP(Network):
     def first_kernel(self, x: Any) -> Float[Array, "N N"]:
         r"""$K^{(1)}_{\alpha\beta} = C_b^{(1)} + C_W^{(1)}\,x_\alpha\cdot x_\beta/n_0$, PDLT (4.8)."""
         kernel = self.layers[0].kernel(self.overlap(x))
+        if is_concrete(kernel) and not np.isfinite(np.asarray(kernel)).all():
+            raise DomainError("x", "samples so large that their squares overflow", "smaller samples, or a smaller C_W")
         if is_concrete(kernel) and not bool((np.diagonal(np.asarray(kernel)) > 0).all()):
             raise DomainError(
                 "x",
@@ -99,7 +102,8 @@ class MLP(Network):
     def overlap(self, x: Any) -> Float[Array, "N N"]:
         r"""$x_\alpha\cdot x_\beta/n_0$: what the inputs are to the network."""
         inputs = as_inputs(x, "x", self.widths[0])
-        return inputs @ inputs.T / self.widths[0]
+        with np.errstate(over="ignore", invalid="ignore"):  # `first_kernel` sees what overflows
+            return inputs @ inputs.T / self.widths[0]
 
     def overlap_behind(self, kernel: Float[Array, "*batch N N"]) -> Float[Array, "*batch N N"]:
         r"""$x_\alpha\cdot x_\beta/n_0 = (K^{(1)}_{\alpha\beta}-C_b^{(1)})/C_W^{(1)}$, read off a first kernel by PDLT (4.8)."""
@@ -140,7 +144,7 @@ def as_mlp(net: Any, argument: str = "net") -> MLP:
         True
     """
     if not isinstance(net, MLP):
-        raise ArgumentError(argument, type(net).__name__, "an MLP")
+        raise ArgumentError(argument, type_of(net), "an MLP of finitewidth")
     return net
 
 

@@ -58,6 +58,7 @@ class Coefficients(NamedTuple):
         return jnp.sqrt(self.value_noise) * (1 - rho**2)
 
 
+@entry()
 def correlation_coefficients(block: ShapedBlock) -> Coefficients:
     """The coefficients of a block, or a stack, of MLPs and ResNets with shaped ReLUs; other correlations are not autonomous.
 

@@ -27,6 +27,7 @@ class Normal(Result, _Normal):
     """Mean and variance, of a variable that is normal unless said otherwise."""
 
 
+@entry()
 def log_norm(depth_to_width: float, asymmetry: float = 0.0) -> Normal:
     r"""$\log(V_T/V_0)$ of one input is normal with mean $-\tfrac v2T$ and variance $vT$, $v = 2 + 3\zeta^2$.
 
@@ -42,6 +43,7 @@ def log_norm(depth_to_width: float, asymmetry: float = 0.0) -> Normal:
     return Normal(-rate / 2 * time, rate * time)
 
 
+@entry()
 def log_determinant(tokens: int, depth_to_width: float) -> Normal:
     r"""$\log\det V_T - \log\det V_0$ is normal with mean $-\tfrac{m(m+1)}2T$ and variance $2mT$.
 
@@ -53,6 +55,7 @@ def log_determinant(tokens: int, depth_to_width: float) -> Normal:
     return Normal(-m * (m + 1) / 2 * time, 2 * m * time)
 
 
+@entry()
 def finite_log_determinant(tokens: int, width: int, depth: int) -> Normal:
     r"""Mean and variance of $\log\det V_d - \log\det V_0 = \sum_{\ell=1}^d\sum_{i=1}^m\log(\chi^2_{n-i+1}/n)$, exact at width
     $n$ (where it is not quite normal); one token gives the norm.
@@ -67,6 +70,7 @@ def finite_log_determinant(tokens: int, width: int, depth: int) -> Normal:
     return Normal(mean, depth * float(np.sum(special.polygamma(1, half))))
 
 
+@entry()
 def sample_finite_log_determinant(
     tokens: int, width: int, depth: int, networks: int, seed: int = 0
 ) -> Float[np.ndarray, " networks"]:

@@ -31,6 +31,7 @@ class Regime(StrEnum):
     DEGENERATE = "degenerate: drift or noise has run its course, and inputs have collapsed or blown up"
 
 
+@entry()
 def scaling_regime(exponent: float, depth_exponent: float = 1.0) -> Regime:
     r"""The limit for shaping $n^{-p}$ and depth $n^q$, $q$ = `depth_exponent`; $p = 0$ is an unshaped network.
 
@@ -73,6 +74,7 @@ def drift_ode(
     return path
 
 
+@entry()
 def fluctuation(exponent: float, time: float, n: int) -> float:
     r"""The standard deviation $\sqrt{2T}\,n^{p-1/2}$ of $\log V^{\alpha\alpha}$ about the ODE of $p < 1/2$, at depth $Tn^{2p}$.
 
@@ -84,6 +86,7 @@ def fluctuation(exponent: float, time: float, n: int) -> float:
     return math.sqrt(2 * time) * as_count(n, "n") ** (p - 0.5)
 
 
+@entry()
 def collapse(activation: ShapedReLU, n: int, depth: int) -> float:
     r"""$1 - \rho \simeq \frac{18\pi^2}{(c_+-c_-)^4}(d\,n^{-2p})^{-2}$: how inputs collapse at depths well beyond $n^{2p}$,
     for $p < 1/2$.
@@ -98,6 +101,7 @@ def collapse(activation: ShapedReLU, n: int, depth: int) -> float:
     return 18 * math.pi**2 / (16 * activation.chi_squared**2 * time**2)
 
 
+@entry()
 def unshaped_relu_collapse(depth: int) -> float:
     r"""$1 - \rho_\ell \simeq \frac{9\pi^2}{2\ell^2}$ for a plain ReLU, whatever its width.
 

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from .._entry import entry
 from .._errors import ArgumentError, DomainError
 from .._result import Result
 from .._table import Table, table_of_paths
@@ -130,6 +131,7 @@ def _weights(decay: float) -> tuple[float, float]:
     return whole - end, end
 
 
+@entry()
 def scalar_smooth(activation: ShapedSmooth) -> ScalarSmooth:
     r"""$b = \tfrac1{a^2}(\tfrac34\phi_2^2 + \phi_3)$: the norm grows with curvature and shrinks with saturation (lecture 17,
     with its $a^{-2}$ restored).

@@ -180,6 +180,7 @@ def _zero_kernel(
     )
 
 
+@entry()
 def decay_exponents(activation: Activation, universality_class: UniversalityClass) -> tuple[float, float]:
     r"""$p_0$ and $p_\perp$ of one input: $K \sim \ell^{-p_0}$ and
     $\prod_{\ell'}^{\ell-1}\chi_\perp \to (\ell'/\ell)^{p_\perp}$, PDLT (9.68).

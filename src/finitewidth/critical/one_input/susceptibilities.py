@@ -33,7 +33,7 @@ class Susceptibilities(Result, eqx.Module):
     j: Float[Array, "*K"]
 
     @property
-    @entry()
+    @entry(nan=True)
     def ratio(self) -> Float[Array, "*K"] | float:
         r"""$\mathcal R = \chi_\perp/\chi_\parallel$, which is 1 at criticality whatever $C_W$ is, PDLT (5.73)."""
         return self.chi_perp / self.chi_parallel

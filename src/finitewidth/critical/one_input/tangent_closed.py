@@ -3,11 +3,13 @@
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._entry import entry
 from .tangent_single_input import TangentSource
 
 Layers = Float[Array, "*l"]
 
 
+@entry()
 def constant_kernel(
     at: TangentSource, C_W: float, layer: Layers, lambda_b: float, lambda_W: float
 ) -> tuple[Layers, Layers, Layers, Layers, Layers, Layers]:

@@ -12,10 +12,10 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
-from ..._errors import DomainError
+from ..._errors import DomainError, ShapeError
 from ..._ratio import ratio_or_zero
 from ..._result import Result
-from ..._validation import as_count, as_number, is_concrete, per_layer
+from ..._validation import as_count, as_floats, as_number, is_concrete, per_layer
 from ...activations import Activation, as_activation
 from ...kernels.every_layer import every_layer
 from ...networks import Layer
@@ -89,6 +89,7 @@ class TangentSource(Result, _TangentSource):
     r"""What one layer does at kernel $K$: its responses and what its neurons add, times their powers of $C_W$."""
 
 
+@entry()
 def tangent_source(at: TangentAverages, C_W: float | Array) -> TangentSource:
     r"""The helper functions PDLT (9.8)-(9.11), $h = \tfrac12\chi_\perp'(K)$, and the sources of PDLT (9.13)-(9.16).
 
@@ -196,8 +197,11 @@ def effective_exponents(values: Any, first_layer: int = 1) -> Float[np.ndarray, 
         >>> fw.critical.effective_exponents(1 / np.arange(1.0, 6.0)).round(6).tolist()
         [1.0, 1.0, 1.0, 1.0]
     """
-    magnitude = np.abs(np.asarray(values, dtype=float))
-    layers = np.arange(first_layer, first_layer + len(magnitude))
+    magnitude = np.abs(np.asarray(as_floats(values, "values")))
+    if magnitude.ndim != 1 or len(magnitude) < 2:
+        raise ShapeError("values", f"shape {magnitude.shape}", "one value for each of two or more layers")
+    first = as_count(first_layer, "first_layer")
+    layers = np.arange(first, first + len(magnitude))
     if not (magnitude > 0).all():
         raise DomainError("values", "a zero", "values that do not vanish: leave out the layers that do not fluctuate")
     return -np.diff(np.log(magnitude)) / np.diff(np.log(layers))

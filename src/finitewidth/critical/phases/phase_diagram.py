@@ -22,7 +22,7 @@ from .roots import Roots, find_roots
 _CRITICAL = 1e-9  # distance of both susceptibilities from one within which a point is called critical
 
 
-@entry()
+@entry(nan=True)
 def phase_diagram(
     activation: str | Activation | Callable[[Array], Array],
     C_b: Float[Array, " B"] | Any,

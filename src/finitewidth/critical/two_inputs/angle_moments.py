@@ -17,6 +17,7 @@ from ..._validation import as_floats
 from ...activations import ScaleInvariant
 
 
+@entry()
 def corner_strength(activation: ScaleInvariant) -> float:
     r"""$\rho = \frac1\pi\frac{(a_+-a_-)^2}{a_+^2+a_-^2}$, PDLT (5.163); $1/\pi$ for ReLU.
 

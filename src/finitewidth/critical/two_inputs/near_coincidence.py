@@ -50,11 +50,11 @@ def near_coincidence_average(
     total = _along(function, 1.0, 1.0)
 
     variance = as_floats(K_00, "K_00")
+    given = {"delta_K_1": delta_K_1, "deltadelta_K_0": deltadelta_K_0, "deltadelta_K_2": deltadelta_K_2}
+    differences = [as_floats(value, name) for name, value in given.items()]
 
     def integrand(z: Array) -> Array:
-        K, tilt, scale, spread = (
-            jnp.asarray(part)[..., None] for part in (variance, delta_K_1, deltadelta_K_0, deltadelta_K_2)
-        )
+        K, tilt, scale, spread = (jnp.asarray(part)[..., None] for part in (variance, *differences))
         slope = tilt / (2 * K)
         shift = slope * z * first(z, z) + scale / (2 * K) * z * total(z, z)
         return function(z, z) + shift + (spread + slope**2 * (z**2 - K)) * second(z, z) / 2

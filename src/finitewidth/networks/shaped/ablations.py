@@ -3,6 +3,7 @@
 import equinox as eqx
 
 from ..._errors import ArgumentError
+from ..._validation import as_flag
 from .attention import ShapedAttention
 from .finite import Block, check_blocks
 from .sublayers import Sublayer
@@ -34,8 +35,8 @@ class AblatedAttention(Block):
         if not isinstance(attention, ShapedAttention):
             raise ArgumentError("attention", type(attention).__name__, "a ShapedAttention")
         self.attention = attention
-        self.identity, self.centred = bool(identity), bool(centred)
-        self.shaped_temperature = bool(shaped_temperature)
+        self.identity, self.centred = as_flag(identity, "identity"), as_flag(centred, "centred")
+        self.shaped_temperature = as_flag(shaped_temperature, "shaped_temperature")
 
     def check_width(self, width: int) -> None:
         """Its attention must fit the width."""

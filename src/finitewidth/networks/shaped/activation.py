@@ -203,6 +203,7 @@ class _Stretched:
         return self.scale / self.slope * (self.activation(x / self.scale) - self.offset)
 
 
+@entry()
 def shaped_relu(c_plus: float = 0.0, c_minus: float = -1.0, exponent: float = 0.5) -> ShapedReLU:
     r"""The leaky ReLU with slopes $1 + c_\pm n^{-p}$ (Shaped Transformer Eq. 5).
 
@@ -213,6 +214,7 @@ def shaped_relu(c_plus: float = 0.0, c_minus: float = -1.0, exponent: float = 0.
     return ShapedReLU(as_number(c_plus, "c_plus"), as_number(c_minus, "c_minus"), _exponent(exponent))
 
 
+@entry()
 def shaped_smooth(
     activation: str | Activation | Callable[[Array], Array] = "tanh", a: float = 1.0, exponent: float = 0.5
 ) -> ShapedSmooth:

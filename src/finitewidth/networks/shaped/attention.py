@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from ..._arrays import Array
 from ..._errors import DomainError, ShapeError, UnknownNameError
-from ..._validation import as_count, as_number, is_concrete
+from ..._validation import as_count, as_flag, as_number, is_concrete
 from . import token_mixing
 from .block import Square
 from .residual import ResidualBlock, as_gamma
@@ -67,7 +67,7 @@ class ShapedAttention(ResidualBlock):
         self.heads = as_count(heads, "heads")
         self.mask = _as_mask(mask)
         self.key_width = None if key_width is None else as_count(key_width, "key_width")
-        self.output_projection = bool(output_projection)
+        self.output_projection = as_flag(output_projection, "output_projection")
 
     def sees(self, tokens: int) -> Bool[np.ndarray, "m m"]:
         """Which tokens (columns) each token (row) attends to."""

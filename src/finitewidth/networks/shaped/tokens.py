@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._entry import entry
 from ..._validation import as_count, as_covariance, as_number
 
 
@@ -17,6 +18,7 @@ def as_token_covariance(V: Any, argument: str) -> Float[Array, "m m"]:
     return as_covariance(V, argument, tolerance=max(1e-10, 4 * rounding))
 
 
+@entry()
 def equal_tokens(tokens: int, correlation: float) -> Float[np.ndarray, "m m"]:
     """The covariance of tokens of unit mean square, all equally correlated.
 

@@ -1,0 +1,338 @@
+"""Wrong calls of every public function, and what becomes of them: `python tools/fuzz.py --calls 10000`.
+
+The examples in the docstrings are the right calls. In each of the wrong ones one argument or two are replaced: by another type, another
+shape, NaN, infinity, numbers that are huge or tiny, text, True, masked arrays, models of other libraries. What happens is counted:
+
+- ok: a result without NaN, for an argument that may be right;
+- clear: an error of ours that names an argument (or says that numbers overflow, and what to do);
+- unclear: any other error;
+- NaN: a result with NaN where the right call has none;
+- accepted: a result, though the argument was of a type that cannot be right.
+
+The last three must be zero; each is printed with the call that made it, and the exit code is one.
+"""
+
+import argparse
+import collections
+import contextlib
+import doctest
+import functools
+import inspect
+import io
+import math
+import os
+import random
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+os.environ.setdefault("MPLBACKEND", "agg")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import finitewidth as fw
+from finitewidth._errors import ArgumentError, BlowUpError
+
+# Slow even for small arguments, or without arguments that could be wrong.
+LEFT_OUT = {
+    "report",
+    "transformer_report",
+    "recommend_shaping",
+    "step_advice",
+    "compilation_cache",
+    "activation_gallery",
+}
+NAN_HAS_A_MEANING = {"phase_diagram"}  # where the kernel has no fixed point, or none that can be found
+CLASSES = (
+    'fw.MLP("relu", (2, 8, 8, 1), C_b=0.0, C_W=2.0, lambda_b=1.0, lambda_W=1.0)',
+    "fw.ShapedAttention(0.3, tau0=1.0, heads=2, mask=None, key_width=None, output_projection=False, exponent=0.5)",
+    "fw.ShapedResNet(0.3, hidden_ratio=1.0)",
+    "fw.ShapedMLP(fw.shaped.shaped_relu())",
+    "fw.shaped.AblatedAttention(fw.ShapedAttention(0.3), identity=True, centred=True, shaped_temperature=True)",
+)
+
+
+class MLP:
+    """A model of another library, with a familiar name."""
+
+
+class Missing:
+    """Something that nobody expects."""
+
+
+NEVER = "cannot be right"
+PERHAPS = "may be right"
+ANYTHING = [("an object", Missing()), ("another library's model", MLP()), ("a dictionary", {"a": 1}), ("bytes", b"1")]
+NUMBERS = [
+    *[(repr(value), value, NEVER) for value in ("2", "abc", True, math.nan, math.inf, -math.inf, 1j)],
+    *[(repr(value), value, PERHAPS) for value in (0.0, -1.0, 1e308, 1e300, 1e-320, 1e-300, 1e10, 0.5)],
+    ("a list", [1.0, 2.0], NEVER),
+    ("masked", np.ma.masked, NEVER),
+    ("NumPy's number", np.float32(0.5), PERHAPS),
+]
+COUNTS = [
+    *[(repr(value), value, NEVER) for value in ("3", True, 2.5, math.nan, -1, [3], 1j)],
+    *[(repr(value), value, PERHAPS) for value in (0, 1, 2**70)],
+]
+FLAGS = [(repr(value), value, NEVER) for value in ("yes", 2, 0.5, [True])]
+WORDS = [(repr(value), value, NEVER) for value in ("no such name", 3, True, ["sgd"])]
+
+
+def functions_that_are_wrong() -> list[tuple[str, Any, str]]:
+    """In place of activations, observables and averages."""
+    return [
+        ("3", 3, NEVER),
+        ("text", "no such function", NEVER),
+        ("returns text", lambda *z: "text", NEVER),
+        ("returns None", lambda *z: None, NEVER),
+        ("raises", lambda *z: 1 / 0, NEVER),
+        ("of no argument", lambda: 1.0, NEVER),
+        ("returns NaN", lambda *z: jnp.nan * jnp.sum(jnp.asarray(z[0])), NEVER),
+        ("index out of range", lambda z: z[99, 0] if jnp.ndim(z) > 1 else z[99], NEVER),
+    ]
+
+
+def arrays_like(good: np.ndarray) -> list[tuple[str, Any, str]]:
+    """Wrong and strange arrays in place of one that is right."""
+    first = (0,) * good.ndim
+
+    def with_entry(value: Any, dtype: Any = None) -> np.ndarray:
+        array = np.array(good, dtype=dtype or float)
+        array[first] = value
+        return array
+
+    return [
+        ("NaN in it", with_entry(math.nan), NEVER),
+        ("infinity in it", with_entry(math.inf), NEVER),
+        ("masked entry", np.ma.masked_array(good, np.arange(good.size).reshape(good.shape) == 0), NEVER),
+        ("text", np.full(good.shape, "1.0").tolist(), NEVER),
+        ("booleans", np.ones(good.shape, dtype=bool), NEVER),
+        ("complex", with_entry(1j, complex), NEVER),
+        ("objects", with_entry(None, object), NEVER),
+        ("ragged", [[1.0], [1.0, 2.0]], NEVER),
+        ("another axis", good[None], PERHAPS),
+        ("empty", np.zeros((0, *good.shape[1:])), PERHAPS),
+        ("one number", 1.0, PERHAPS),
+        ("huge", 1e300 * good, PERHAPS),
+        ("tiny", 1e-300 * good, PERHAPS),
+        ("zeros", 0 * good, PERHAPS),
+        ("negative", -good, PERHAPS),
+        ("too long", np.concatenate([good, good], axis=-1), PERHAPS),
+        ("word", "abc", NEVER),
+    ]
+
+
+def wrong_values(good: Any, default: Any, annotation: Any = None) -> list[tuple[str, Any, str]]:
+    """What to put in place of an argument, and whether it can be right: where a number is wanted, a list may be meant elementwise."""
+    anything = [(name, value, NEVER) for name, value in ANYTHING]
+    nothing = [] if default is None else [("None", None, NEVER)]
+    if isinstance(good, bool):
+        return FLAGS + anything
+    if isinstance(good, int):
+        return COUNTS + anything + nothing
+    if isinstance(good, float) or (isinstance(good, np.ndarray | jax.Array) and np.ndim(good) == 0):
+        may_be_right = ["a list"] if "Any" in str(annotation) else []
+        may_be_right += ["inf"] if default == math.inf else []
+        numbers = [(what, bad, PERHAPS if what in may_be_right else verdict) for what, bad, verdict in NUMBERS]
+        return numbers + anything + nothing
+    if isinstance(good, str):
+        return WORDS + anything + nothing
+    if isinstance(good, np.ndarray | jax.Array) and good.dtype.kind == "f":
+        return arrays_like(np.asarray(good)) + anything + nothing
+    if isinstance(good, list | tuple) and good and np.asarray(good, dtype=object).dtype == object:
+        with contextlib.suppress(ValueError, TypeError):
+            array = np.asarray(good)
+            if array.dtype.kind in "fi":
+                return arrays_like(array.astype(float)) + anything + nothing
+    if callable(good) and not isinstance(good, fw.Activation | fw.networks.Network):
+        return functions_that_are_wrong() + anything[2:] + nothing
+    if good is None:
+        return anything
+    return [("3", 3, NEVER), ("text", "abc", NEVER), *anything, *nothing]
+
+
+def public_modules() -> list[ModuleType]:
+    """The package and its rooms."""
+    found, ahead = [], [fw]
+    while ahead:
+        module = ahead.pop()
+        found.append(module)
+        rooms = [thing for name, thing in vars(module).items() if inspect.ismodule(thing) and not name.startswith("_")]
+        ahead += [room for room in rooms if hasattr(room, "__path__") and room.__name__.startswith("finitewidth.")]
+        ahead = [room for room in ahead if room not in found]
+    return found
+
+
+def right_calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+    """The public functions with the arguments that they have in the examples of all docstrings, the first time."""
+    found: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {}
+
+    def recorder(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            with contextlib.suppress(TypeError):
+                bound = inspect.signature(function).bind(*args, **kwargs)
+                bound.apply_defaults()
+                found.setdefault(function.__qualname__, (function, dict(bound.arguments)))
+            return function(*args, **kwargs)
+
+        return recorded
+
+    originals, examples = [], {}
+    for module in public_modules():
+        for name, thing in list(vars(module).items()):
+            ours = inspect.isfunction(thing) and thing.__module__.startswith("finitewidth.")
+            if not name.startswith("_") and ours and thing.__name__ not in LEFT_OUT:
+                originals.append((module, name, thing))
+                examples[thing] = inspect.getdoc(thing) or ""
+    for module, name, thing in originals:
+        setattr(module, name, recorder(thing))
+    try:
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            for text in examples.values():
+                names = {"fw": fw, "np": np, "path": Path(folder) / "thing.fw"}
+                for example in doctest.DocTestParser().get_examples(text):
+                    exec(compile(example.source, "example", "single"), names)
+    finally:
+        for module, name, thing in originals:
+            setattr(module, name, thing)
+    for source in CLASSES:
+        name = source.partition("(")[0].removeprefix("fw.")
+        kind = functools.reduce(getattr, name.split("."), fw)
+        call = eval(source.replace(f"fw.{name}(", "dict_of(", 1), {"fw": fw, "dict_of": lambda *a, **k: (a, k)})
+        bound = inspect.signature(kind).bind(*call[0], **call[1])
+        bound.apply_defaults()
+        found[name] = (kind, dict(bound.arguments))
+    return found
+
+
+def wrong_calls(good: dict[str, Any], function: Callable[..., Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """One argument wrong at a time, all values of all arguments."""
+    parameters = inspect.signature(function).parameters
+    for name, value in good.items():
+        if name in (
+            "axes",
+            "progress",
+            "checkpoint",
+            "path",
+            "argument",
+            "title",
+            "label",
+            "color",
+            "name",
+            "thing",
+            "params",
+        ):
+            continue
+        if parameters[name].kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            continue
+        for what, bad, verdict in wrong_values(value, parameters[name].default, parameters[name].annotation):
+            yield f"{name} = {what}", good | {name: bad}, verdict
+
+
+def nan_places(result: Any) -> set[str]:
+    """The leaves of a result that have NaN in them."""
+    leaves = jax.tree_util.tree_leaves_with_path(_fields(result))
+    arrays = (
+        (jax.tree_util.keystr(place), leaf)
+        for place, leaf in leaves
+        if isinstance(leaf, np.ndarray | float | jax.Array)
+    )
+    return {place for place, leaf in arrays if np.asarray(leaf).dtype.kind == "f" and np.isnan(leaf).any()}
+
+
+def _fields(result: Any) -> Any:
+    plain = (
+        hasattr(result, "__dataclass_fields__") and jax.tree.leaves(result) == [result]
+        if not isinstance(result, np.ndarray)
+        else False
+    )
+    return dict(vars(result)) if plain else result
+
+
+def outcome(function: Callable[..., Any], arguments: dict[str, Any], verdict: str, usual: set[str]) -> tuple[str, str]:
+    """What becomes of a call, and the message if there is one."""
+    parameters = inspect.signature(function).parameters
+    bound = inspect.BoundArguments(inspect.signature(function), collections.OrderedDict(arguments))
+    try:
+        result = function(*bound.args, **bound.kwargs)
+    except BlowUpError as error:
+        return "clear", str(error)
+    except ArgumentError as error:
+        named = any(part.partition("[")[0].strip() in parameters for part in error.argument.split(",")) or "`" in str(
+            error
+        )
+        return ("clear" if named else "unclear"), str(error)
+    except Exception as error:
+        return "unclear", f"{type(error).__name__}: {error}"
+    if verdict == NEVER:
+        return "accepted", ""
+    unusual = set() if function.__name__ in NAN_HAS_A_MEANING else nan_places(result) - usual
+    return ("NaN", str(unusual)) if unusual else ("ok", "")
+
+
+def fuzz(
+    calls: int, seed: int = 0, only: str = "", every: int = 1, tell: Callable[[str], object] = print
+) -> collections.Counter[str]:
+    """Counts of outcomes; what should not be is told at once."""
+    good = {name: call for name, call in right_calls().items() if only in name}
+    todo = []
+    for name, (function, arguments) in sorted(good.items()):
+        try:
+            started = time.process_time()
+            usual = nan_places(function(**arguments)) if not inspect.isclass(function) else set()
+            cost = time.process_time() - started
+        except Exception:
+            usual, cost = set(), 0.0
+        todo += [(cost, name, function, usual, *call) for call in wrong_calls(arguments, function)]
+    chosen = todo[::every]
+    generator = random.Random(seed)
+    while len(chosen) < calls and every == 1:  # then two at a time, of two wrong calls of one function
+        cost, name, function, usual, what, arguments, verdict = generator.choice(todo)
+        changed, good_ones = what.partition(" = ")[0], good[name][1]
+        others = [call for call in todo if call[1] == name and call[4].partition(" = ")[0] != changed]
+        if others and cost < 0.5:
+            other = generator.choice(others)
+            place = other[4].partition(" = ")[0]
+            both = arguments | {place: other[5][place]}
+            assert good_ones is not None
+            worst = NEVER if NEVER in (verdict, other[6]) else PERHAPS
+            chosen.append((cost, name, function, usual, f"{what}, {other[4]}", both, worst))
+        elif not others:
+            chosen.append((cost, name, function, usual, what, arguments, verdict))
+    counts: collections.Counter[str] = collections.Counter()
+    for _, name, function, usual, what, arguments, verdict in chosen[:calls]:
+        found, message = outcome(function, arguments, verdict, usual)
+        counts[found] += 1
+        if found not in ("ok", "clear"):
+            tell(f"{found}: {name}({what}) {message[:160]}")
+    return counts
+
+
+def main() -> int:
+    """Counts, and what is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="functions whose name contains this")
+    parser.add_argument("--every", type=int, default=1, help="only every so-manieth call")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    jax.config.update("jax_enable_x64", True)
+    started = time.process_time()
+    counts = fuzz(options.calls, options.seed, options.only, options.every, functools.partial(print, flush=True))
+    kinds = ("ok", "clear", "unclear", "NaN", "accepted")
+    print(f"{sum(counts.values())} calls: " + ", ".join(f"{counts[kind]} {kind}" for kind in kinds), end="; ")
+    print(f"{time.process_time() - started:.0f} CPU seconds")
+    return int(counts["ok"] + counts["clear"] < sum(counts.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
