@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections import namedtuple
 
 import jax
 
@@ -16,24 +17,15 @@ def main(file: str, repeats: int, finite: float) -> dict:
     data = {name: jax.numpy.asarray(array) for name, array in np.load(file).items()}
     trained = len(data["y"])
 
-    class Kernels:
-        """What `predict` asks of a kernel function, answered from the matrices."""
-
-        def __init__(self, rows: slice, columns: slice):
-            self.ntk, self.nngp = data["Theta"][rows, columns], data["K"][rows, columns]
-
     parts = {"train": slice(0, trained), "test": slice(trained, None)}
+    matrices = {"ntk": data["Theta"], "nngp": data["K"]}
 
     def kernel_fn(x1, x2, get, **_):
+        """What `predict` asks of a kernel function, answered from the matrices."""
         rows, columns = (parts["train"] if len(x) == trained else parts["test"] for x in (x1, x1 if x2 is None else x2))
-        kernels = Kernels(rows, columns)
-        names = (get,) if isinstance(get, str) else get
-        found = tuple(getattr(kernels, name) for name in names)
         if isinstance(get, str):
-            return found[0]
-        return type("Both", (tuple,), {name: property(lambda self, i=i: self[i]) for i, name in enumerate(names)})(
-            found
-        )
+            return matrices[get][rows, columns]
+        return namedtuple("Kernels", get)(*(matrices[name][rows, columns] for name in get))
 
     rows = jax.numpy.arange(len(data["K"]), dtype=float)[:, None]
     x_train, x_test = rows[:trained], rows[trained:]
