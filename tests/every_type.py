@@ -110,7 +110,7 @@ def posterior() -> typing.Any:
     """Of one output on two test samples; the rest as its annotations say."""
     values = {name: filled(annotation, name) for name, annotation in fields_of(fw.results.Posterior).items()}
     shapes = {"mean": (2, 1), "sample_covariance": (2, 2), "wiring": (2, 2, 1, 1), "log_evidence": ()}
-    values |= {name: np.full(shape, 0.5) for name, shape in shapes.items()} | {"whole_covariance": None}
+    values |= {name: np.full(shape, 0.5) for name, shape in shapes.items()} | {"whole_covariance": None, "order": 1}
     return fw.results.Posterior(**values)
 
 
