@@ -1,5 +1,7 @@
 """Measured posteriors: against exact integrals and networks with all their weights; theory against them, order by order."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -7,6 +9,7 @@ from scipy import integrate, stats
 import finitewidth as fw
 from finitewidth import learning
 from finitewidth._errors import DomainError, ValidityWarning
+from finitewidth.learning.bayesian.weighted import add_networks, no_networks
 
 X = np.array([[1.0, 0.3, -0.5], [-0.4, 1.2, 0.2], [0.5, 0.6, 0.8], [0.2, -0.7, 0.4]])
 Y = np.array([[1.2, 0.4], [-0.7, 0.9], [0.5, -0.3]])
@@ -80,6 +83,20 @@ def test_standard_errors_are_those_of_repeated_runs():
     assert 0.65 < values.std(ddof=1) / said < 1.5  # 40 runs know their spread to 11 %
 
 
+def test_a_network_that_agrees_far_better_comes_late():
+    """Weights are relative to the largest so far: one that is larger by e^50 leaves nothing of those before, in one lane or in two."""
+    y, metrics = jnp.ones((1, 1)), jnp.array([[[[0.01, 0.01], [0.01, 0.01]]]] * 3 + [[[[1.0, 0.5], [0.5, 1.0]]]])
+    indices, counted = jnp.arange(4), jnp.ones(4, bool)
+    at_once = add_networks(no_networks(1, 2, 1, 1), metrics, y, 0.0, indices, counted)
+    in_two = no_networks(1, 2, 1, 1)
+    for half in (slice(0, 3), slice(3, 4)):
+        in_two = add_networks(in_two, metrics[half], y, 0.0, indices[half], counted[half])
+    for one, other in zip(jax.tree.leaves(at_once), jax.tree.leaves(in_two), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-30)
+    np.testing.assert_allclose(in_two.effective_networks, 1.0, rtol=1e-12)
+    np.testing.assert_allclose(in_two.mean.sum() / in_two.weight.sum(), 0.5, rtol=1e-12)
+
+
 def test_few_networks_that_agree():
     """Warned of and refused, on both sides of each threshold."""
     net, x, y = fw.MLP("linear", (1, 4, 4)), [[1.0]], np.full((1, 4), 1.0)
@@ -109,7 +126,12 @@ def test_bad_arguments(change, message):
 
 
 FIELDS = ("mean", "sample_covariance", "wiring", "log_evidence", "representation.change")
-WIDTHS = {"tanh": (32, 64, 128), "relu": (128, 256, 512)}  # at which the correction is small
+SMALLEST = {
+    ("tanh", 2): 32,
+    ("tanh", 3): 64,
+    ("relu", 2): 128,
+    ("relu", 3): 128,
+}  # width from which the correction is small
 
 
 def field(posterior, name):
@@ -129,8 +151,9 @@ def test_theory_is_right_to_first_order(activation, depth, train, noise):
     the order-1 theory is taken off falls as 1/n: a line in 1/n through it meets zero at infinite width, within errors that are
     small beside the correction itself. Footnote 35 of the book's chapter 6 would leave all of the earlier layers' change."""
     rows = {name: [] for name in FIELDS}
-    for n in WIDTHS[activation]:
-        net = fw.MLP(activation, (3, *[n] * (depth - 1), 2), C_b=0.1, C_W=1.5)
+    widths = SMALLEST[activation, train] * np.array([1, 2, 4])
+    for n in widths:
+        net = fw.MLP(activation, (3, *[int(n)] * (depth - 1), 2), C_b=0.1, C_W=1.5)
         theory, limit = (fw.bayes(net, X[:train], Y[:train], X[3:], noise=noise, order=order) for order in (1, 0))
         measured = learning.exact_posterior(net, X[:train], Y[:train], X[3:], noise=noise, networks=400_000)
         for name in FIELDS:
@@ -138,7 +161,7 @@ def test_theory_is_right_to_first_order(activation, depth, train, noise):
             rows[name].append([n * (found.mean - value), n * found.standard_error, n * (value - field(limit, name))])
     for name in FIELDS:
         left, error, correction = (np.array(each) for each in zip(*rows[name], strict=True))
-        w, x = 1 / np.maximum(error, 1e-9) ** 2, (1 / np.array(WIDTHS[activation])).reshape(-1, *[1] * (left.ndim - 1))
+        w, x = 1 / np.maximum(error, 1e-9) ** 2, (1 / widths).reshape(-1, *[1] * (left.ndim - 1))
         sw, swx, swxx = w.sum(0), (w * x).sum(0), (w * x**2).sum(0)
         determinant = sw * swxx - swx**2
         intercept = (swxx * (w * left).sum(0) - swx * (w * x * left).sum(0)) / determinant
