@@ -49,7 +49,7 @@ def compilation_cache(directory: str | Path | None = None) -> Path:
         >>> fw.compilation_cache().name
         'finitewidth'
     """
-    known = jax.config.jax_compilation_cache_dir
+    known = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
     if known is not None and directory is None:
         return Path(known)
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from ._errors import DomainError, ShapeError
 
@@ -82,7 +83,7 @@ def _is(value: Any, kind: Any) -> bool:
     if kind is float:
         number = isinstance(value, _NUMBERS) or hasattr(value, "__float__")
         real = number and not isinstance(value, bool | np.bool_ | str | bytes) and np.ndim(value) == 0
-        return real and (isinstance(value, jax.core.Tracer) or not _is_nan(value))
+        return real and (isinstance(value, Tracer) or not _is_nan(value))
     if kind is int:
         return not isinstance(value, bool | np.bool_) and _is_index(value)
     return isinstance(value, kind)
@@ -99,7 +100,7 @@ def _is_index(value: Any) -> bool:
     try:
         operator.index(value)
     except TypeError:
-        return isinstance(value, jax.core.Tracer)
+        return isinstance(value, Tracer)
     return True
 
 
