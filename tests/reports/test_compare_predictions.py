@@ -90,7 +90,22 @@ def test_the_end_of_theory_is_laid_over_the_last_moment(theory, end):
     found = fw.compare(end, networks(theory))
     assert {row.time for row in found} == {0.0, theory.times[-1]}
     newton = fw.predict(*DATA, "newton")
-    assert len(fw.compare(newton, networks(theory))) == 30
+    assert len(fw.compare(newton, networks(theory))) == 2 * (4 + 10) + 1  # the loss of the first moment alone
+
+
+def test_networks_that_have_not_learned_all(theory, end):
+    """What is left to learn is told where theory is of the end, with advice where they disagree; not where theory knows the moment."""
+    early = fw.compare(end, networks(theory))
+    assert early.verdict == "disagree"
+    left = f"at a loss of 0; the networks stopped at time 0.3 and a loss of {theory.loss[-1]:.3g}"
+    assert left in early.sentence.replace(f"{end.loss[-1]:.3g};", "0;")
+    assert early.sentence.endswith("Train them longer, or compare with `predict` until `time=0.3`.")
+    almost = eqx.tree_at(lambda p: p.trajectory.times, networks(end), np.array([0.0, 1e4]))
+    late = fw.compare(end, almost)
+    assert late.verdict == "agree"
+    assert "the networks stopped at time 1e+04" in late.sentence
+    assert "Train them longer" not in late.sentence
+    assert "stopped" not in fw.compare(theory, networks(theory)).sentence
 
 
 def test_moments_in_common_only(theory):

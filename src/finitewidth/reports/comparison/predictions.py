@@ -75,8 +75,19 @@ class PredictionComparison(Result):
 
     @property
     def sentence(self) -> str:
-        """The verdict in words."""
-        return sentence_on(*self._largest())
+        """The verdict in words, and what the networks had still to learn where theory is of the end of training."""
+        return sentence_on(*self._largest()) + self._unfinished()
+
+    def _unfinished(self) -> str:
+        if not _is_of_the_end(self.theory):
+            return ""
+        time, left = float(np.asarray(self.measured.times)[-1]), float(_value(self.measured.loss)[-1])
+        told = (
+            f" Theory is of the end of training, at a loss of {float(_value(self.theory.loss)[-1]):.3g}; the networks stopped at "
+            f"time {time:.4g} and a loss of {left:.3g}, so losses are not compared there."
+        )
+        advice = f" Train them longer, or compare with `predict` until `time={time:.4g}`."
+        return told + (advice if self.verdict == Verdict.DISAGREE else "")
 
     def _largest(self) -> tuple[float, int]:
         told = [row for row in self.rows if row.trustworthy]
@@ -122,13 +133,16 @@ class PredictionComparison(Result):
 def compare_predictions(theory: Prediction[Array], measured: Prediction[Measurement]) -> PredictionComparison:
     """Every entry that both have, of one network, the same data and the same loss, at the moments of training that both know.
 
-    Theory of the end of training is laid over the last moment of the networks. Theory of steps is laid over networks that took the same
+    Theory of the end of training is laid over the last moment of the networks, but for the loss, which they have not brought to its
+    end by then. Theory of steps is laid over networks that took the same
     ones: of the same rate and, if stochastic, of the same batches.
     """
     _check_comparable(theory, measured)
     rows: list[PredictionRow] = []
     for mine, other, time in _common_moments(theory, measured):
-        rows += _rows(theory.trajectory, mine, measured.trajectory, other, time)
+        at_the_end = _is_of_the_end(theory) and mine == len(theory.times) - 1
+        found = _rows(theory.trajectory, mine, measured.trajectory, other, time)
+        rows += [row for row in found if not (at_the_end and row.quantity == "loss")]
     return PredictionComparison(theory, measured, tuple(rows))
 
 
@@ -155,11 +169,16 @@ def _check_comparable(theory: Prediction[Array], measured: Prediction[Measuremen
                 )
 
 
+def _is_of_the_end(theory: Prediction[Array]) -> bool:
+    """Whether theory's last moment is the end of training, which networks approach and never reach."""
+    return math.isinf(float(np.asarray(theory.times)[-1])) or theory.training.algorithm == "newton"
+
+
 def _common_moments(theory: Prediction[Array], measured: Prediction[Measurement]) -> list[tuple[int, int, float]]:
     """Where on both trajectories, and when; the end of theory is compared with the last moment of the networks."""
     found, times = [], np.asarray(measured.times)
     for mine, time in enumerate(np.asarray(theory.times)):
-        ends = mine == len(theory.times) - 1 and (math.isinf(time) or theory.training.algorithm == "newton")
+        ends = mine == len(theory.times) - 1 and _is_of_the_end(theory)
         near = np.flatnonzero(np.abs(times - time) <= _SAME_TIME * max(time, 1.0)) if not ends else [len(times) - 1]
         found += [(mine, int(other), float(times[other])) for other in near]
     if not any(time > 0 for _, _, time in found):
