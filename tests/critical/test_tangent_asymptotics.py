@@ -188,5 +188,5 @@ def test_refusals():
     ):
         with pytest.raises(ArgumentError, match=match):
             tangent_asymptotics(*arguments)
-    with pytest.raises(ArgumentError, match="one angle"):
+    with pytest.raises(ArgumentError, match="`psi`: got list; expected one real number"):
         tangent_angle_flow("relu", [1.0, 2.0], 3)

@@ -3,7 +3,6 @@
 import math
 import sys
 
-import jaxtyping
 import numpy as np
 import pytest
 from scipy import stats
@@ -264,12 +263,10 @@ def test_rounding_of_single_precision():
 
 
 def test_numbers_of_a_law():
-    """A radius given as text is a number; quantiles and seeds out of range are named."""
-    jaxtyping.config.update("jaxtyping_disable", True)  # text is no `float`, and taken all the same
-    try:
-        law = covariance_sde(LINEAR, random_covariance(4, 2), 0.2, radius="1e6", **FEW)
-    finally:
-        jaxtyping.config.update("jaxtyping_disable", False)
+    """A radius that is text, quantiles and seeds out of range are named."""
+    with pytest.raises(fw.ArgumentError, match="`radius`: got '1e6'; expected one real number"):
+        covariance_sde(LINEAR, random_covariance(4, 2), 0.2, radius="1e6", **FEW)
+    law = covariance_sde(LINEAR, random_covariance(4, 2), 0.2, radius=1e6, **FEW)
     assert law.quantile([0.0, 1.0]).shape == (2, 6, 4, 4)
     for call, argument in ((lambda: law.quantile(1.5), "q"), (lambda: law.output_samples(seed=2**63), "seed")):
         with pytest.raises(fw.ArgumentError, match=f"`{argument}`"):

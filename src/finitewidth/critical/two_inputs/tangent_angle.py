@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
-from ..._errors import DomainError
 from ..._result import Result
 from ..._validation import as_count, as_number, per_layer
 from ...activations import Activation
@@ -64,8 +63,6 @@ def tangent_angle_flow(
     """
     sigma, layers = as_scale_invariant(activation), as_count(depth, "depth")
     angle = as_angle(psi)
-    if angle.ndim:
-        raise DomainError("psi", f"shape {angle.shape}", "one angle")
     rates = per_layer(lambda_b, "lambda_b", layers), per_layer(lambda_W, "lambda_W", layers)
     g = sigma.A2 * as_number(K_d, "K_d", low=0.0)
     critical = equal_layers(layers, 0.0, 1 / sigma.A2, *rates)
