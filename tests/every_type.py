@@ -14,6 +14,7 @@ import finitewidth as fw
 import made_up
 import made_up_laws
 from finitewidth._result import Result
+from public_names import public_things
 
 SIZES = {
     "L": 3,
@@ -33,20 +34,10 @@ BLOCK = fw.ShapedTransformer(fw.ShapedAttention(0.3, heads=2, mask="causal"), fw
 
 
 def public_classes() -> list[type]:
-    """Everything that a user can reach through public names, errors aside."""
-    found, ahead, seen = {}, [fw], set()
-    while ahead:
-        module = ahead.pop()
-        seen.add(module)
-        for name, thing in vars(module).items():
-            if name.startswith("_"):
-                continue
-            if inspect.ismodule(thing) and hasattr(thing, "__path__") and thing.__name__.startswith("finitewidth."):
-                ahead += [thing] if thing not in seen else []
-            elif inspect.isclass(thing) and not issubclass(thing, BaseException):
-                found[thing] = None
+    """Every class that a user can reach through public names, errors aside."""
+    classes = {thing for thing in public_things() if inspect.isclass(thing) and not issubclass(thing, BaseException)}
     return sorted(
-        (kind for kind in found if kind.__module__.startswith("finitewidth.")), key=lambda kind: kind.__name__
+        (kind for kind in classes if kind.__module__.startswith("finitewidth.")), key=lambda kind: kind.__name__
     )
 
 

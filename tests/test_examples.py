@@ -17,6 +17,7 @@ from matplotlib import pyplot
 
 import finitewidth as fw
 from finitewidth import ValidityWarning
+from public_names import public_things
 
 mpl.use("Agg")
 
@@ -28,18 +29,10 @@ NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
 def public_functions():
-    found, ahead, seen = {}, [fw], set()
-    while ahead:
-        module = ahead.pop()
-        seen.add(module)
-        for name, thing in vars(module).items():
-            if name.startswith("_"):
-                continue
-            if inspect.ismodule(thing) and hasattr(thing, "__path__") and thing.__name__.startswith("finitewidth."):
-                ahead += [thing] if thing not in seen else []
-            elif inspect.isfunction(thing) and thing.__module__.startswith("finitewidth."):
-                found[f"{thing.__module__}.{thing.__name__}"] = thing
-    return dict(sorted(found.items()))
+    ours = (
+        thing for thing in public_things() if inspect.isfunction(thing) and thing.__module__.startswith("finitewidth.")
+    )
+    return dict(sorted((f"{thing.__module__}.{thing.__name__}", thing) for thing in ours))
 
 
 FUNCTIONS = public_functions()
