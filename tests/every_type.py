@@ -142,12 +142,20 @@ def tangent(layers: tuple[int, ...] = (1, 3)) -> typing.Any:
     return fw.results.Tangent(Theta=two, H1=two, H=two, **four, layers=layers)
 
 
+def differentials(kind: type, names: str, layers: tuple[int, ...] = (1, 3)) -> typing.Any:
+    """Of tangent kernels, measured in some layers."""
+    random = np.random.default_rng(1)
+    return kind(**{name: random.uniform(size=(len(layers), *[2] * 4)) for name in names}, layers=layers)
+
+
 EXAMPLES: dict[type, typing.Callable[[], typing.Any]] = {
     fw.MLP: lambda: NET,
     fw.results.Flow: measured_flow,
     fw.results.Metric: lambda: measured_flow().metric,
     fw.results.Posterior: posterior,
     fw.results.Tangent: tangent,
+    fw.results.Differential: lambda: differentials(fw.results.Differential, "PQ"),
+    fw.results.SecondDifferential: lambda: differentials(fw.results.SecondDifferential, "RSTU"),
     fw.results.CovarianceLaw: law,
     fw.reports.Comparison: lambda: fw.compare(made_up.theory(), measured_flow()),
     fw.reports.LawComparison: lambda: fw.compare(law(), law(width=8)),

@@ -4,6 +4,7 @@ Types are found through the public names, so that a new one is checked at once. 
 """
 
 import copy
+import dataclasses
 import json
 import pickle
 import zipfile
@@ -134,6 +135,19 @@ def test_the_frame_of_a_tangent_kernel():
     assert frame.loc[(3, 0, 1), "F"] == tangent.F[1, 0, 0, 1, 1]
     assert frame.loc[2, "Theta"].isna().all()
     assert tangent.to_dataframe()["layer"].tolist() == [1, 3]
+
+
+def test_the_frame_of_differentials():
+    """PDLT (11.45), (∞.11), (∞.12): in one neuron's factors stands one input, in the other's the other."""
+    first, second = example(fw.results.Differential), example(fw.results.SecondDifferential)
+    flow = fw.results.Flow(NET, np.ones((3, 2, 2)), tangent=example(fw.results.Tangent), differential=first)
+    flow = dataclasses.replace(flow, second_differential=second)
+    row = flow.to_dataframe().set_index(["layer", "input_a", "input_b"]).loc[(3, 0, 1)]
+    assert row["P"] == first.P[1, 0, 1, 1, 0]
+    assert row["Q"] == first.Q[1, 0, 0, 1, 1]
+    for name in "RSTU":
+        assert row[name] == getattr(second, name)[1, 0, 0, 1, 1]
+    assert second.to_dataframe()["layer"].tolist() == [1, 3]
 
 
 def test_the_frame_of_a_phase_diagram():

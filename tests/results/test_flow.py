@@ -71,6 +71,9 @@ def test_relative_fluctuation_on_both_sides():
         ("relative_fluctuation", r"or by `simulate`"),
         ("Theta", r"`flow` or `simulate` with through='ntk'"),
         ("relative_tangent_fluctuation", r"through='ntk'"),
+        ("P", r"`flow` or `simulate` with through='dntk'"),
+        ("Q", r"without its group `differential`"),
+        *((name, r"without its group `second_differential`.*through='ddntk'") for name in "RSTU"),
         ("six_point", r"`flow` with next_order=True"),
     ],
 )

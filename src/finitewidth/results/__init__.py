@@ -3,7 +3,13 @@
 from .covariance_law import CovarianceLaw as CovarianceLaw, PathStatus as PathStatus
 from .deviations import Deviations as Deviations
 from .flow import Ensemble as Ensemble, Flow as Flow, as_flow as as_flow
-from .groups import Metric as Metric, NextOrder as NextOrder, Tangent as Tangent
+from .groups import (
+    Differential as Differential,
+    Metric as Metric,
+    NextOrder as NextOrder,
+    SecondDifferential as SecondDifferential,
+    Tangent as Tangent,
+)
 from .measurement import Measurement as Measurement
 from .posterior import Posterior as Posterior, Representation as Representation
 from .prediction import (

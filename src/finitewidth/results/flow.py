@@ -13,7 +13,7 @@ from .._result import Result
 from .._table import Table, values_of
 from ..networks import MLP
 from .flow_table import table_of_flow
-from .groups import Metric, NextOrder, Tangent
+from .groups import Differential, Metric, NextOrder, SecondDifferential, Tangent
 from .measurement import Leaf, on_leaf
 
 Group = TypeVar("Group")
@@ -32,7 +32,8 @@ class Flow(Result, eqx.Module, Generic[Leaf]):
 
     The result of `flow`, whose fields are arrays, and of `simulate`, whose fields are `Measurement`s with `.mean` and
     `.standard_error`. A field means the same in both. What was computed is a set of groups: `metric` (G1, G, V), `next_order`
-    (six_point, V1, G2), `tangent` (Theta, H1, H, A, B, D, F); every field can be read from the flow itself, as `flow.V`.
+    (six_point, V1, G2), `tangent` (Theta, H1, H, A, B, D, F), `differential` (P, Q), `second_differential` (R, S, T, U); every field can
+    be read from the flow itself, as `flow.V`.
     """
 
     net: MLP
@@ -41,6 +42,8 @@ class Flow(Result, eqx.Module, Generic[Leaf]):
     metric: Metric[Leaf] | None = None
     tangent: Tangent[Leaf] | None = None
     next_order: NextOrder[Leaf] | None = None
+    differential: Differential[Leaf] | None = None
+    second_differential: SecondDifferential[Leaf] | None = None
     ensemble: Ensemble | None = None
     """The networks behind a measurement; `None` for theory."""
 
@@ -48,7 +51,7 @@ class Flow(Result, eqx.Module, Generic[Leaf]):
         """One row for each layer and pair of inputs; of tensors with four indices the entry that belongs to the pair, as V(ab)(ab)."""
         groups = {
             name: value
-            for group in (self.metric, self.next_order, self.tangent)
+            for group in (self.metric, self.next_order, self.tangent, self.differential, self.second_differential)
             if group is not None
             for name, value in values_of(group).items()
         }
@@ -62,6 +65,14 @@ class Flow(Result, eqx.Module, Generic[Leaf]):
     def known_tangent(self) -> Tangent[Leaf]:
         """The group `tangent`, or a clear error."""
         return _known(self.tangent, "tangent", "`flow` or `simulate` with through='ntk'")
+
+    def known_differential(self) -> Differential[Leaf]:
+        """The group `differential`, or a clear error."""
+        return _known(self.differential, "differential", "`flow` or `simulate` with through='dntk'")
+
+    def known_second_differential(self) -> SecondDifferential[Leaf]:
+        """The group `second_differential`, or a clear error."""
+        return _known(self.second_differential, "second_differential", "`flow` or `simulate` with through='ddntk'")
 
     def known_next_order(self) -> NextOrder[Leaf]:
         """The group `next_order`, or a clear error."""
@@ -142,6 +153,36 @@ class Flow(Result, eqx.Module, Generic[Leaf]):
     def F(self) -> Leaf:
         """See `Tangent`."""
         return self.known_tangent().F
+
+    @property
+    def P(self) -> Leaf:
+        """See `Differential`."""
+        return self.known_differential().P
+
+    @property
+    def Q(self) -> Leaf:
+        """See `Differential`."""
+        return self.known_differential().Q
+
+    @property
+    def R(self) -> Leaf:
+        """See `SecondDifferential`."""
+        return self.known_second_differential().R
+
+    @property
+    def S(self) -> Leaf:
+        """See `SecondDifferential`."""
+        return self.known_second_differential().S
+
+    @property
+    def T(self) -> Leaf:
+        """See `SecondDifferential`."""
+        return self.known_second_differential().T
+
+    @property
+    def U(self) -> Leaf:
+        """See `SecondDifferential`."""
+        return self.known_second_differential().U
 
     @property
     def v(self) -> Leaf:

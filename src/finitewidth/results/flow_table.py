@@ -8,7 +8,8 @@ from .._table import Table
 from .measurement import Measurement
 
 # Where the entry that belongs to the pair (a, b) stands among the axes of a tensor: that of V is the variance of the pair's metric.
-_PAIR, _PAIRS, _CROSSED = "ab", "abab", "aabb"
+# From B on, axes are sorted by neurons, of which there are two: all of the first neuron's samples are a, those of the second b.
+_PAIR, _PAIRS, _CROSSED, _OUTER = "ab", "abab", "aabb", "abba"
 _ENTRIES = {
     "K": _PAIR,
     "G1": _PAIR,
@@ -23,6 +24,12 @@ _ENTRIES = {
     "B": _CROSSED,
     "D": _PAIRS,
     "F": _CROSSED,
+    "P": _OUTER,
+    "Q": _CROSSED,
+    "R": _CROSSED,
+    "S": _CROSSED,
+    "T": _CROSSED,
+    "U": _CROSSED,
 }
 
 

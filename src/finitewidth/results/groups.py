@@ -67,5 +67,55 @@ class Tangent(Result, eqx.Module, Generic[Leaf]):
 
     def table(self) -> Table:
         """One row for each layer that is known."""
-        table = table_of({name: value for name, value in values_of(self).items() if name != "layers"}, ("layer",))
-        return Table(table.facts, table.columns | {"layer": np.asarray(self.layers)})
+        return _table_of_layers(self, self.layers)
+
+
+class Differential(Result, eqx.Module, Generic[Leaf]):
+    r"""The differential of the tangent kernel, PDLT (11.8), with the preactivation of the same layer. To leading order PDLT (11.45):
+
+    $$E[\widehat{dH}_{i_0i_1i_2;012}\,z_{i_3;3}] = \tfrac1n\big[\delta_{i_0i_3}\delta_{i_1i_2}P_{0123}
+      + \delta_{i_0i_1}\delta_{i_2i_3}Q_{0123} + \delta_{i_0i_2}\delta_{i_1i_3}Q_{0213}\big].$$
+    """
+
+    P: Leaf
+    r"""$P_{0123} = n\,E[\widehat{dH}_{ijj;012}\,z_{i;3}]$, $i \ne j$, PDLT (11.49), symmetric in 1 and 2; axes (layer, 0, 1, 2, 3)."""
+    Q: Leaf
+    r"""$Q_{0123} = n\,E[\widehat{dH}_{iij;012}\,z_{j;3}]$, $i \ne j$, PDLT (11.52); axes (layer, 0, 1, 2, 3)."""
+    layers: tuple[int, ...] = eqx.field(static=True)
+    """The layers along the first axis, counted from 1."""
+
+    def table(self) -> Table:
+        """One row for each layer that is known."""
+        return _table_of_layers(self, self.layers)
+
+
+class SecondDifferential(Result, eqx.Module, Generic[Leaf]):
+    r"""Means of the two second differentials of the tangent kernel, PDLT (∞.5), (∞.7); PDLT (∞.11), (∞.12):
+
+    $$E[\widehat{dd_IH}_{i_0i_1i_2i_3;0123}] = \tfrac1n\big[\delta_{i_0i_1}\delta_{i_2i_3}R_{0123}
+      + \delta_{i_0i_2}\delta_{i_3i_1}R_{0231} + \delta_{i_0i_3}\delta_{i_1i_2}R_{0312}\big],$$
+    $$E[\widehat{dd_{II}H}_{i_1i_2i_3i_4;1234}] = \tfrac1n\big[\delta_{i_1i_2}\delta_{i_3i_4}S_{1234}
+      + \delta_{i_1i_3}\delta_{i_4i_2}T_{1342} + \delta_{i_1i_4}\delta_{i_2i_3}U_{1423}\big].$$
+
+    Samples stand in the printed order, which for `T` and `U` is not that of the neural indices.
+    """
+
+    R: Leaf
+    r"""$R_{0123} = n\,E[\widehat{dd_IH}_{iijj;0123}]$, $i \ne j$, PDLT (∞.177), symmetric in 2 and 3; axes (layer, 0, 1, 2, 3)."""
+    S: Leaf
+    r"""$S_{1234} = n\,E[\widehat{dd_{II}H}_{iijj;1234}]$, $i \ne j$, PDLT (∞.179); axes (layer, 1, 2, 3, 4)."""
+    T: Leaf
+    r"""$T_{1342} = n\,E[\widehat{dd_{II}H}_{ijij;1234}]$, $i \ne j$, PDLT (∞.180); axes as printed, (layer, 1, 3, 4, 2)."""
+    U: Leaf
+    r"""$U_{1423} = n\,E[\widehat{dd_{II}H}_{ijji;1234}]$, $i \ne j$, PDLT (∞.181); axes as printed, (layer, 1, 4, 2, 3)."""
+    layers: tuple[int, ...] = eqx.field(static=True)
+    """The layers along the first axis, counted from 1."""
+
+    def table(self) -> Table:
+        """One row for each layer that is known."""
+        return _table_of_layers(self, self.layers)
+
+
+def _table_of_layers(group: Result, layers: tuple[int, ...]) -> Table:
+    table = table_of({name: value for name, value in values_of(group).items() if name != "layers"}, ("layer",))
+    return Table(table.facts, table.columns | {"layer": np.asarray(layers)})
