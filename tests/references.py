@@ -7,6 +7,9 @@ import mpmath
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
+# Klambauer et al., arXiv:1706.02515, equation (14): the fixed point of unit variance.
+SELU_SCALE, SELU_ALPHA = 1.0507009873554804934, 1.6732632423543772848
+
 REFERENCES = {
     "linear": lambda z: z,
     "relu": lambda z: z if z > 0 else 0 * z,
@@ -28,6 +31,15 @@ REFERENCES = {
     "z^3": lambda z: z**3,
     "exp": mpmath.exp,
     "expm1": mpmath.expm1,
+    "elu": lambda z: z if z > 0 else mpmath.expm1(z),
+    "selu": lambda z: SELU_SCALE * (z if z > 0 else SELU_ALPHA * mpmath.expm1(z)),
+    "gelu_tanh": lambda z: z * (1 + mpmath.tanh(mpmath.sqrt(2 / mpmath.pi) * (z + mpmath.mpf("0.044715") * z**3))) / 2,
+    "mish": lambda z: z * mpmath.tanh(mpmath.log1p(mpmath.exp(z))),
+    "relu2": lambda z: max(z, 0) ** 2,
+    "relu6": lambda z: min(max(z, 0), 6),
+    "hardtanh": lambda z: min(max(z, -1), 1),
+    "hardswish": lambda z: z * min(max(z + 3, 0), 6) / 6,
+    "softshrink": lambda z: mpmath.sign(z) * max(abs(z) - 0.5, 0),
 }
 
 _VECTORISED = {
@@ -49,6 +61,15 @@ _VECTORISED = {
     "z^3": lambda z: z**3,
     "exp": np.exp,
     "expm1": np.expm1,
+    "elu": lambda z: np.where(z > 0, z, np.expm1(z)),
+    "selu": lambda z: SELU_SCALE * np.where(z > 0, z, SELU_ALPHA * np.expm1(z)),
+    "gelu_tanh": lambda z: z / (1 + np.exp(-math.sqrt(8 / math.pi) * (z + 0.044715 * z**3))),
+    "mish": lambda z: z * ((1 + np.exp(z)) ** 2 - 1) / ((1 + np.exp(z)) ** 2 + 1),
+    "relu2": lambda z: np.maximum(z, 0) ** 2,
+    "relu6": lambda z: np.minimum(np.maximum(z, 0), 6),
+    "hardtanh": lambda z: np.minimum(np.maximum(z, -1), 1),
+    "hardswish": lambda z: z * np.minimum(np.maximum(z + 3, 0), 6) / 6,
+    "softshrink": lambda z: np.sign(z) * np.maximum(np.abs(z) - 0.5, 0),
 }
 
 

@@ -10,6 +10,7 @@ import finitewidth as fw
 from finitewidth import Activation, DomainError
 from finitewidth.activations import ACTIVATIONS, as_activation
 from finitewidth.activations.families import ScaleInvariant
+from finitewidth.activations.find_kinks import find_kinks
 from finitewidth.activations.sampling import sampled, size
 from finitewidth.gaussian.line import line_average
 from finitewidth.gaussian.pairs import pair_moment, square_average
@@ -31,6 +32,7 @@ TAYLOR = {  # sigma_0..sigma_5
     "exp": (1, 1, 1, 1, 1, 1),
     "expm1": (0, 1, 1, 1, 1, 1),
     "z^2": (0, 0, 2, 0, 0, 0),
+    "mish": (0, 0.6, 0.64, -0.096, -1.1008, -0.0448),
 }
 
 
@@ -156,6 +158,18 @@ def test_kinks_are_found(function, kinks):
     found = as_activation(function).kinks
     assert len(found) == len(kinks)
     np.testing.assert_allclose(found, kinks, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "name", ["elu", "selu", "gelu_tanh", "mish", "relu2", "relu6", "hardtanh", "hardswish", "softshrink"]
+)
+def test_kinks_of_named_activations(name):
+    """Declared, for a name is not searched; and as many as the search would find."""
+    assert ACTIVATIONS[name].kinks == find_kinks(ACTIVATIONS[name].value)
+
+
+def test_names_with_a_hyphen():
+    assert as_activation("GELU-tanh") is ACTIVATIONS["gelu_tanh"]
 
 
 def test_declared_and_found_kinks_are_one():

@@ -13,6 +13,7 @@ import pytest
 from finitewidth.activations import as_activation
 from finitewidth.critical import UniversalityClass, criticality
 from finitewidth.critical.one_input.sampled_averages import sampled_averages
+from references import REFERENCES, SELU_ALPHA, SELU_SCALE
 
 SCALE, ZERO, HALF = UniversalityClass.SCALE_INVARIANT, UniversalityClass.ZERO, UniversalityClass.HALF_STABLE
 UNSTABLE, NONE = UniversalityClass.UNSTABLE_AT_ZERO, UniversalityClass.NONE
@@ -40,14 +41,18 @@ def _stairs(z):
     return mp.mpf(min(max(mp.floor(2 * z), -2), 2))
 
 
-SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+def _derived(name):
+    """A smooth function of the references with its slope by mpmath's own differentiation."""
+    return REFERENCES[name], lambda z: mp.diff(REFERENCES[name], z)
+
+
 ZOO = {
-    "hardtanh": Case(
-        lambda z: jnp.clip(z, -1, 1), lambda z: min(max(z, -1), 1), lambda z: _between(z, -1, 1), (-1, 1), ZERO, 1.0
-    ),
-    "relu6": Case(jax.nn.relu6, lambda z: min(max(z, 0), 6), lambda z: _between(z, 0, 6), (0, 6), ZERO, 2.0),
+    "mish": Case("mish", *_derived("mish"), (0,), HALF, 1 / 0.36, 1),
+    "gelu_tanh": Case("gelu_tanh", *_derived("gelu_tanh"), (0,), HALF, 4.0, 1),
+    "hardtanh": Case("hardtanh", lambda z: min(max(z, -1), 1), lambda z: _between(z, -1, 1), (-1, 1), ZERO, 1.0),
+    "relu6": Case("relu6", lambda z: min(max(z, 0), 6), lambda z: _between(z, 0, 6), (0, 6), ZERO, 2.0),
     "hardswish": Case(
-        jax.nn.hard_swish,
+        "hardswish",
         lambda z: z * min(max(z + 3, 0), 6) / 6,
         lambda z: 0 if z < -3 else 1 if z > 3 else (2 * z + 3) / 6,
         (-3, 3),
@@ -56,7 +61,7 @@ ZOO = {
         1,
     ),
     "softshrink": Case(
-        lambda z: jnp.sign(z) * jax.nn.relu(jnp.abs(z) - 0.5),
+        "softshrink",
         lambda z: mp.sign(z) * max(abs(z) - 0.5, 0),
         lambda z: 1 - _between(z, -0.5, 0.5),
         (-0.5, 0.5),
@@ -79,12 +84,10 @@ ZOO = {
     ),
     "abs": Case(jnp.abs, abs, mp.sign, (0,), SCALE, 1.0),
     "z|z|": Case(lambda z: z * jnp.abs(z), lambda z: z * abs(z), lambda z: 2 * abs(z), (0,), NONE),
-    "squared relu": Case(lambda z: jax.nn.relu(z) ** 2, lambda z: max(z, 0) ** 2, lambda z: 2 * max(z, 0), (0,), NONE),
-    "elu": Case(
-        jax.nn.elu, lambda z: z if z > 0 else mp.expm1(z), lambda z: 1 if z > 0 else mp.exp(z), (0,), ZERO, 1.0
-    ),
+    "relu2": Case("relu2", lambda z: max(z, 0) ** 2, lambda z: 2 * max(z, 0), (0,), NONE),
+    "elu": Case("elu", lambda z: z if z > 0 else mp.expm1(z), lambda z: 1 if z > 0 else mp.exp(z), (0,), ZERO, 1.0),
     "selu": Case(
-        jax.nn.selu,
+        "selu",
         lambda z: SELU_SCALE * (z if z > 0 else SELU_ALPHA * mp.expm1(z)),
         lambda z: SELU_SCALE * (1 if z > 0 else SELU_ALPHA * mp.exp(z)),
         (0,),
@@ -117,15 +120,6 @@ ZOO = {
         finite=1,
     ),
     "1 - cos": Case(lambda z: 1 - jnp.cos(z), lambda z: 1 - mp.cos(z), mp.sin, (0,), HALF, finite=1),
-    "mish": Case(
-        lambda z: z * jnp.tanh(jax.nn.softplus(z)),
-        lambda z: z * mp.tanh(mp.log1p(mp.exp(z))),
-        lambda z: mp.tanh(mp.log1p(mp.exp(z))) + z * mp.sech(mp.log1p(mp.exp(z))) ** 2 / (1 + mp.exp(-z)),
-        (0,),
-        HALF,
-        1 / 0.36,
-        1,
-    ),
     "z log|z|": Case(
         lambda z: z * jnp.log(jnp.abs(jnp.where(z == 0, 1.0, z))),
         lambda z: z * mp.log(abs(z)) if z else mp.mpf(0),
@@ -180,6 +174,7 @@ def tiers(names, fast):
 
 
 FAST = (
+    "mish",
     "hardtanh",
     "hardswish",
     "softshrink",

@@ -82,7 +82,7 @@ def as_activation(activation: str | Activation | Callable[[Array], Array], argum
     """
     if isinstance(activation, str):
         try:
-            return ACTIVATIONS[activation.lower()]
+            return ACTIVATIONS[activation.lower().replace("-", "_")]
         except KeyError:
             raise UnknownNameError(argument, activation, ACTIVATIONS) from None
     if isinstance(activation, Activation):

@@ -1,4 +1,4 @@
-"""The activations known by name: all those of PDLT chapters 2 and 5, and a few more."""
+"""The activations known by name: all those of PDLT chapters 2 and 5, and others people use."""
 
 import math
 from dataclasses import replace
@@ -15,6 +15,10 @@ from .families import ClosedPair, ExponentialSum, Step, exponential, leaky_relu,
 
 def _gelu(z: Array) -> Array:
     return z * (1 + erf(z / math.sqrt(2))) / 2
+
+
+def _gelu_tanh(z: Array) -> Array:
+    return z * (1 + jnp.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))) / 2
 
 
 _BUILT_IN = [
@@ -38,6 +42,17 @@ _BUILT_IN = [
     monomial(3),
     exponential(),
     ExponentialSum(jnp.expm1, name="expm1", formula="e^z - 1", coefficients=(1.0, -1.0), rates=(1.0, 0.0)),
+    Activation(jax.nn.elu, (0.0,), name="elu", formula="max(z, 0) + min(e^z-1, 0)"),
+    Activation(jax.nn.selu, (0.0,), name="selu", formula="1.05 z (z>0), 1.76(e^z-1)"),
+    Activation(_gelu_tanh, name="gelu_tanh", formula="gelu with tanh for erf"),
+    Activation(lambda z: z * jnp.tanh(jax.nn.softplus(z)), name="mish", formula="z tanh log(1 + e^z)"),
+    Activation(lambda z: jnp.where(z > 0, z**2, 0.0), (0.0,), name="relu2", formula="max(z, 0)^2"),
+    Activation(lambda z: jnp.clip(z, 0.0, 6.0), (0.0, 6.0), name="relu6", formula="min(max(z, 0), 6)"),
+    Activation(lambda z: jnp.clip(z, -1.0, 1.0), (-1.0, 1.0), name="hardtanh", formula="min(max(z, -1), 1)"),
+    Activation(
+        lambda z: z * jnp.clip(z + 3, 0, 6) / 6, (-3.0, 3.0), name="hardswish", formula="z min(max(z+3, 0), 6)/6"
+    ),
+    Activation(lambda z: z - jnp.clip(z, -0.5, 0.5), (-0.5, 0.5), name="softshrink", formula="z - min(max(z, -½), ½)"),
 ]
 
 
