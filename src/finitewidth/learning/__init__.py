@@ -28,6 +28,10 @@ from .bayesian import (
     variance_given_another as variance_given_another,
     variance_given_another_by_action as variance_given_another_by_action,
 )
+from .end_of_training import (
+    AlgorithmProjectors as AlgorithmProjectors,
+    algorithm_projectors as algorithm_projectors,
+)
 from .kernel import (
     GeneralisationError as GeneralisationError,
     Line as Line,
