@@ -70,10 +70,9 @@ def by_steps(h, eta, steps, after):
     r"""The force of PDLT (∞.117)-(∞.119), step by step: each projector is what its differential adds to a test output, PDLT (∞.118), or
     to one of training whose own eigenvalue is the next one (`after`), per unit of $\widehat H$ between the two."""
     N = len(h)
-    a, b, c = np.ix_(h, h, h)
     mu = 1 - eta * h
     total = {name: np.zeros((N, N, N)) for name in NAMES}
-    A, moved = np.zeros(N), {name: np.zeros((N, N, N)) for name in ("dH", "I", "IIa", "IIb", "IIc", "two")}
+    A, moved = np.zeros(N), {name: np.zeros((N, N, N)) for name in ("dH", "two")}
     for step in range(steps):
         weight = eta * (1.0 if after is None else (1 - (1 - eta * after) ** (steps - 1 - step)) / after)
         e = mu**step
@@ -145,7 +144,7 @@ def test_small_steps_are_flow_and_long_times_the_end():
 
 @pytest.mark.parametrize("x", [0.2, 0.9, 1.0, 1.6])
 def test_one_training_input(x):
-    """PDLT (∞.168)-(∞.169) and their companions: at $\\eta h = 1$ one step is enough, and descent is as good as two steps of second order."""
+    """PDLT (∞.168)-(∞.169) and their companions: at $\\eta h = 1$ one step is enough, as two of second order are."""
     h, q = 1.3, 3 - 3 * x + x**2
     found = fw.learning.algorithm_projectors([[h]], "gradient_descent", rate=x / h)
     expected = {

@@ -21,7 +21,8 @@ _SINGULAR = 1e-11  # the least eigenvalue relative to the largest; the third pow
 
 
 class AlgorithmProjectors(Result, eqx.Module):
-    r"""The projectors of an algorithm in the eigenbasis of the tangent kernel of training inputs, $\widetilde H = \sum_au_ah_au_a^{\mathsf T}$:
+    r"""The projectors of an algorithm in the eigenbasis of the tangent kernel of training inputs,
+    $\widetilde H = \sum_au_ah_au_a^{\mathsf T}$:
 
     $$Z^{\tilde\alpha_1\tilde\alpha_2\tilde\alpha_3\tilde\alpha_4} = \sum_{ab}Z_{ab}\,u_a^{\tilde\alpha_1}u_b^{\tilde\alpha_2}
       u_a^{\tilde\alpha_3}u_b^{\tilde\alpha_4},$$

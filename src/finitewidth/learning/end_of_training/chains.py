@@ -5,8 +5,9 @@ $r_0, \dots, r_k$ is the sum over all ways to spend $T$ steps: $k$ of them on mo
 
 $$C_T[r_0,\dots,r_k] = \eta^k\sum_{i_0+\dots+i_k=T-k}\prod_j(1-\eta r_j)^{i_j},$$
 
-and for gradient flow, $\eta\to0$ at $\eta T = t$, the divided difference of $e^{-rt}$ but for its sign. Both are the corner of a power, or the exponential, of the matrix
-with $1-\eta r_i$ (or $-r_i$) on its diagonal and $\eta$ (or 1) above it. Nothing in it is negative as long as $\eta r \le 1$. With $r_k = 0$,
+and for gradient flow, $\eta\to0$ at $\eta T = t$, the divided difference of $e^{-rt}$ but for its sign. Both are the corner of a power,
+or the exponential, of the matrix with $1-\eta r_i$ (or $-r_i$) on its diagonal and $\eta$ (or 1) above it. Nothing in it is negative
+as long as $\eta r \le 1$. With $r_k = 0$,
 $C_\infty = \prod_{j<k}r_j^{-1}$.
 """
 

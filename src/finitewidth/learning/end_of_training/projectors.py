@@ -3,7 +3,7 @@ r"""Algorithm projectors: how differentials of the tangent kernel and errors of 
 Let $h_a$ be the eigenvalues of the tangent kernel of training inputs and $\mu_a = 1-\eta h_a$. Differentials of the tangent kernel push the
 output on an input $p$ by
 
-$$\tau_p = dH_{apb}Z_A^{ab}\epsilon_a\epsilon_b + dH_{pab}Z_B^{ab}\epsilon_a\epsilon_b + (dd_IH_{apbc}Z_{IA}^{abc} + dd_IH_{pabc}Z_{IB}^{abc}
+$$\tau_p = (dH_{apb}Z_A^{ab} + dH_{pab}Z_B^{ab})\,\epsilon_a\epsilon_b + (dd_IH_{apbc}Z_{IA}^{abc} + dd_IH_{pabc}Z_{IB}^{abc}
   + dd_{II}H_{abpc}Z_{IIA}^{abc} + dd_{II}H_{pabc}Z_{IIB}^{abc})\,\epsilon_a\epsilon_b\epsilon_c,$$
 
 indices summed over eigendirections, of which a test output $p = \beta$ feels $\tau_\beta - H_{\beta a}\widetilde H^{-1}\tau_a$,
