@@ -57,6 +57,7 @@ from .learning import (
     bayes as bayes,
     compare_models as compare_models,
     gradient_step as gradient_step,
+    nearly_kernel as nearly_kernel,
     predict as predict,
     train as train,
 )

@@ -58,6 +58,18 @@ from .kernel import (
     tangent_features as tangent_features,
 )
 from .losses import LOSSES as LOSSES, Loss as Loss
+from .quadratic import (
+    FeatureCount as FeatureCount,
+    NearlyKernel as NearlyKernel,
+    PolynomialFit as PolynomialFit,
+    QuadraticFit as QuadraticFit,
+    QuadraticModel as QuadraticModel,
+    couplings_at_order as couplings_at_order,
+    feature_count as feature_count,
+    nearly_kernel as nearly_kernel,
+    polynomial_fit as polynomial_fit,
+    quadratic_regression as quadratic_regression,
+)
 from .step import (
     gradient_step as gradient_step,
     predicted_change as predicted_change,

@@ -1,0 +1,15 @@
+"""Models that are quadratic in their parameters, the least that learns features, PDLT section 11.4."""
+
+from .complexity import (
+    FeatureCount as FeatureCount,
+    PolynomialFit as PolynomialFit,
+    couplings_at_order as couplings_at_order,
+    feature_count as feature_count,
+    polynomial_fit as polynomial_fit,
+)
+from .model import (
+    QuadraticFit as QuadraticFit,
+    QuadraticModel as QuadraticModel,
+    quadratic_regression as quadratic_regression,
+)
+from .nearly_kernel import NearlyKernel as NearlyKernel, nearly_kernel as nearly_kernel
