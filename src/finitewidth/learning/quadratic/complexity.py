@@ -77,8 +77,8 @@ class PolynomialFit(Result, eqx.Module):
 def polynomial_fit(x: Any, y: Any, degree: int, where: Any) -> PolynomialFit:
     r"""Polynomial regression, $z(x) = w_0 + w_1x + \dots + w_{n_f}x^{n_f}$, PDLT (11.123), with the weights of PDLT (11.115).
 
-    The book's example of a model with too many parameters, $n_f+1 > N_{\mathcal A}$, whose curve turns to pass through noise: `turns` counts
-    how often.
+    The book's example of a model with too many parameters, $n_f+1 > N_{\mathcal A}$, whose curve turns to pass through noise:
+    `turns` counts how often.
 
     **Arguments:**
 

@@ -17,8 +17,8 @@ _ROUNDING = 1e-10
 
 
 class QuadraticModel(Result, eqx.Module):
-    r"""$z_i(x_\delta) = \sum_jW_{ij}\phi_j(x_\delta) + \frac\epsilon2\sum_{j_1j_2}W_{ij_1}W_{ij_2}\psi_{j_1j_2}(x_\delta)$, PDLT (11.104)-(11.105),
-    by its features on some inputs."""
+    r"""$z_i(x_\delta) = \sum_jW_{ij}\phi_j(x_\delta) + \frac\epsilon2\sum_{j_1j_2}W_{ij_1}W_{ij_2}\psi_{j_1j_2}(x_\delta)$,
+    PDLT (11.104)-(11.105), by its features on some inputs."""
 
     phi: Float[Array, "N n_f"]
     r"""$\phi_j(x_\delta)$, one sample a row; put a column of ones for $\phi_0$."""
@@ -63,7 +63,8 @@ class QuadraticModel(Result, eqx.Module):
 
     @property
     def meta_kernel(self) -> Float[Array, "N N N"]:
-        r"""$\mu_{\delta_0\delta_1\delta_2} = \epsilon\sum\psi_{j_1j_2}(x_{\delta_0})\phi_{j_1}(x_{\delta_1})\phi_{j_2}(x_{\delta_2})$, PDLT (11.130)."""
+        r"""$\mu_{\delta_0\delta_1\delta_2} = \epsilon\sum\psi_{j_1j_2}(x_{\delta_0})\phi_{j_1}(x_{\delta_1})\phi_{j_2}(x_{\delta_2})$,
+        PDLT (11.130)."""
         return self.epsilon * np.einsum("ajk,bj,ck->abc", self.psi, self.phi, self.phi, optimize=True)
 
 
@@ -83,7 +84,8 @@ def quadratic_regression(model: QuadraticModel, y_train: Any) -> QuadraticFit:
     r"""Weights $W^\star = W^F + W^I$ that fit the first samples of a quadratic model to targets, to first order in $\epsilon$:
 
     $$W^F_{ij} = \sum_{j_0,\tilde\alpha}y_{i;\tilde\alpha}\phi_{j_0}(x_{\tilde\alpha})M^{-1}_{j_0j}\ \text{PDLT (11.115)},\qquad
-      W^I_{ij} = -\frac\epsilon2\sum W^F_{ij_1}W^F_{ij_2}\sum_{\tilde\alpha}\psi_{j_1j_2}(x_{\tilde\alpha})\phi_{j_3}(x_{\tilde\alpha})M^{-1}_{j_3j}
+      W^I_{ij} = -\frac\epsilon2\sum W^F_{ij_1}W^F_{ij_2}\sum_{\tilde\alpha}\psi_{j_1j_2}(x_{\tilde\alpha})
+      \phi_{j_3}(x_{\tilde\alpha})M^{-1}_{j_3j}
       \ \text{PDLT (11.118)},$$
 
     with $M = \sum_{\tilde\alpha}\phi\phi$, PDLT (11.113), or its pseudo-inverse where features outnumber samples. The prediction

@@ -39,7 +39,7 @@ class NearlyKernel(Result, eqx.Module):
     r"""$k^E_{ii;\delta_1\delta_2} = k_{\delta_1\delta_2} + (\mu_{\delta_1\delta_2a}+\mu_{\delta_2\delta_1a})v_{ia}$ of the features as
     they are after training, PDLT (11.137)-(11.138); at [output, sample, sample]."""
     trained_kernel: Float[Array, "n_L N N"]
-    r"""$k^\sharp = \frac12(k + k^E)$, PDLT (11.139)-(11.140); kernel regression with it is the method `"trained_kernel"` up to $O(\mu^2)$."""
+    r"""$k^\sharp = \frac12(k + k^E)$, PDLT (11.139)-(11.140); kernel regression with it is the method `"trained_kernel"`."""
     size: float = eqx.field(static=True)
     """The largest correction relative to the largest output of the kernel part: where it is not small, the next order is not either."""
 
@@ -63,7 +63,8 @@ def nearly_kernel(
 ) -> NearlyKernel:
     r"""What a quadratic model with kernel $k$ and meta kernel $\mu$ predicts from targets, to first order in $\mu$, PDLT (11.125)-(11.142):
 
-    $$z_\beta = k_{\beta a}\tilde k^{ab}y_b + \tfrac12\mathcal D^{(1)}_{\beta;ab}v_av_b + \mathcal D^{(2)}_{\beta;ab}Z_A^{ab}y_ay_b + O(\mu^2).$$
+    $$z_\beta = k_{\beta a}\tilde k^{ab}y_b
+      + \tfrac12\mathcal D^{(1)}_{\beta;ab}v_av_b + \mathcal D^{(2)}_{\beta;ab}Z_A^{ab}y_ay_b + O(\mu^2).$$
 
     All that interpolate share the first two terms. They differ in the last, by what they learn outside the span of the training
     features, with $\kappa_a$ the eigenvalues of $\tilde k$:
