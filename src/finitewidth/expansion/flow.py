@@ -15,11 +15,12 @@ from ..kernels.kernel_map import checked_if_traced, compiled_kernels, largest_va
 from ..kernels.start import first_kernel, first_overlap
 from ..networks import MLP
 from ..results import Flow
+from .differential_flow import differential_flow
 from .next_order import next_order_flow
 from .recursion import metric_flow
 from .tangent import tangent_flow
 
-Through = Literal["kernel", "vertex", "ntk"]
+Through = Literal["kernel", "vertex", "ntk", "dntk", "ddntk"]
 
 _UNTRUSTED = 1.0  # relative variance of the metric at which the first correction is as large as the leading term
 _LARGEST_KERNEL = 1e6  # there H1 of GELU is wrong by some thousandths of itself; the error grows as K^2 and faster
@@ -45,7 +46,8 @@ def flow(
     - `through`: how far to go, each step including those before: `"kernel"` stops at infinite width and is fast for
       thousands of samples; `"vertex"` adds the group `metric`, the four-point vertex $V$ and the metric's correction
       $G^{\{1\}}$; `"ntk"` adds the group `tangent`, the tangent kernel with its mean $\Theta + H^{\{1\}}/n$ and its correlations
-      $A$, $B$, $D$, $F$, for the learning rates of `net`.
+      $A$, $B$, $D$, $F$, for the learning rates of `net`; `"dntk"` adds the group `differential` with $P$, $Q$, by which tangent kernels
+      change as networks learn; `"ddntk"` adds `second_differential` with $R$, $S$, $T$, $U$, for activations whose slopes do not jump.
     - `next_order`: add the group `next_order`, one order beyond the book for the metric: the six-point vertex, $V^{\{1\}}$ and
       $G^{\{2\}}$, for a few samples and smooth activations.
     - `traced_variance`: a bound on the kernel's diagonal, used only under `jit` or `grad`, where values cannot be
@@ -75,6 +77,10 @@ def _groups(
     net: MLP, x: Any, K1: Float[Array, "N N"], largest: float, through: Through, next_order: bool
 ) -> Flow[Array]:
     further = next_order_flow(net, K1, largest) if next_order else None
+    if through in ("dntk", "ddntk"):
+        found = differential_flow(net, K1, first_overlap(net, x, K1), largest, to_second=through == "ddntk")
+        K, metric, tangent, first, second = found
+        return Flow(net, K, metric, tangent, None if further is None else further[2], first, second)
     if through == "ntk":
         K, metric, tangent = tangent_flow(net, K1, first_overlap(net, x, K1), largest)
         return Flow(net, K, metric, tangent, None if further is None else further[2])

@@ -1,6 +1,6 @@
-r"""Averages of products of activations and slopes over repeated samples, one integral for each that differs.
+r"""Averages of products of activations and their derivatives over repeated samples, one integral for each that differs.
 
-$\langle\sigma_{\alpha_1}\cdots\sigma_{\alpha_m}\sigma'_{\beta_1}\cdots\sigma'_{\beta_k}\rangle_K$ depends on which samples occur
+$\langle\sigma_{\alpha_1}\cdots\sigma_{\alpha_m}\sigma'_{\beta_1}\cdots\sigma'_{\beta_k}\cdots\rangle_K$ depends on which samples occur
 how often, not on their order, and is an integral over the distinct samples only.
 """
 
@@ -20,8 +20,8 @@ from ..gaussian.products import ProductRule
 
 _BATCH = 32  # averages taken at once: grids of a few megabytes
 
-Kind = tuple[int, int]
-"""How many activations are multiplied, and how many slopes."""
+Kind = tuple[int, ...]
+"""How many activations are multiplied, how many slopes, how many second derivatives ...: as many numbers in all kinds taken together."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Multisets:
     samples: int
 
     def positions(self, kind: Kind, indices: Int[np.ndarray, "*batch size"]) -> Int[np.ndarray, "*batch"]:
-        """Where the products of samples `indices`, those of activations before those of slopes, stand among all of a kind."""
+        """Where the products of samples `indices`, those of activations first, then those of slopes ..., stand among all of a kind."""
         place = np.zeros(self.samples ** sum(kind), dtype=int)
         first = 0
         for patterns, choices in self.groups:
@@ -46,14 +46,14 @@ class Multisets:
         return place[self._code(kind, indices)]
 
     def _code(self, kind: Kind, indices: Int[np.ndarray, "*batch size"]) -> Int[np.ndarray, "*batch"]:
-        groups = np.split(indices, [kind[0]], axis=-1)
+        groups = np.split(indices, np.cumsum(kind)[:-1], axis=-1)
         ordered = np.concatenate([np.sort(group, axis=-1) for group in groups], axis=-1)
         return ordered @ self.samples ** np.arange(sum(kind))
 
 
 @functools.lru_cache(maxsize=64)
 def multisets(samples: int, kinds: tuple[Kind, ...]) -> Multisets:
-    """All multisets of so many activations and slopes out of `samples` samples."""
+    """All multisets of so many activations, slopes ... out of `samples` samples."""
     most = min(samples, max(map(sum, kinds)))
     groups = []
     for distinct in range(1, most + 1):
@@ -66,10 +66,10 @@ def _patterns(distinct: int, kind: Kind) -> list[Exponents]:
     """The ways in which `distinct` samples, each at least once, can share the factors of a product."""
     choices = (itertools.combinations_with_replacement(range(distinct), size) for size in kind)
     shared = [
-        tuple((of_values.count(s), of_slopes.count(s)) for s in range(distinct))
-        for of_values, of_slopes in itertools.product(*choices)
+        tuple(tuple(of_order.count(s) for of_order in each) for s in range(distinct))
+        for each in itertools.product(*choices)
     ]
-    return [exponents for exponents in shared if (0, 0) not in exponents]
+    return [exponents for exponents in shared if all(map(any, exponents))]
 
 
 def multiset_averages(

@@ -86,11 +86,22 @@ def layer_step(
     product_rule: ProductRule,
 ) -> TangentState:
     """One layer, with the parameters of the new one."""
-    C_W, lambda_W = layer.C_W, layer.lambda_W
-    K, theta = state.K, state.theta
-    of_values, of_slopes = averages_of_values_and_slopes(activation, K, pairs, pair_rule, order=2)
-    averages = PairAverages(*of_values, *of_slopes)
-    sources = Sources(*four_point_averages(activation, K, pairs, product_rule, slopes=(0, 2, 4)))
+    averages = pair_averages(activation, state.K, pairs, pair_rule)
+    sources = Sources(*four_point_averages(activation, state.K, pairs, product_rule, slopes=(0, 2, 4)))
+    return passed_on(state, averages, sources, layer, pairs)
+
+
+def pair_averages(activation: Activation, K: Float[Array, " P"], pairs: PairIndex, rule: PairRule) -> PairAverages:
+    """All averages of pairs of preactivations that one layer needs."""
+    of_values, of_slopes = averages_of_values_and_slopes(activation, K, pairs, rule, order=2)
+    return PairAverages(*of_values, *of_slopes)
+
+
+def passed_on(
+    state: TangentState, averages: PairAverages, sources: Sources, layer: Layer, pairs: PairIndex
+) -> TangentState:
+    """What one layer makes of the state before it, given its averages over one neuron."""
+    C_W, lambda_W, theta = layer.C_W, layer.lambda_W, state.theta
     v, d, a = _new_covariance(state, averages, sources, layer, pairs)
     b, f = _new_off_diagonal(state, averages, sources, layer, pairs)
 
@@ -153,21 +164,32 @@ def _new_off_diagonal(
 ) -> tuple[Array, Array]:
     r"""$B/n$, PDLT (8.89), and $F/n$, PDLT (8.79), in the order 1324 of their samples."""
     theta, p = pairs.unpack(state.theta), pairs.unpack(averages.slopes)
-    q = _value_times_curvature(averages, pairs)
     source_b = jnp.einsum("abcd,ab,cd->acbd", pairs.unpack_twice(sources.slopes), theta, theta)
-    source_f = jnp.einsum("abcd,cd->acbd", pairs.unpack_twice(sources.mixed), theta)
-    f = _slide(state.f, p, q)
-    f = jnp.transpose(_slide(jnp.transpose(f, (2, 3, 0, 1)), p, q), (2, 3, 0, 1))
     b = jnp.einsum("ac,bd,acbd->acbd", p, p, state.b)
-    return layer.covariance(source_b, b), layer.covariance(source_f, f)
+    f = new_crossed(state, averages, sources, layer, pairs)
+    return layer.covariance(source_b, b), layer.C_W**2 * f
 
 
-def _slide(f: Float[Array, "N N N N"], p: Float[Array, "N N"], q: Float[Array, "N N"]) -> Float[Array, "N N N N"]:
+def new_crossed(
+    state: TangentState, averages: PairAverages, sources: Sources, layer: Layer, pairs: PairIndex
+) -> Float[Array, "N N N N"]:
+    r"""$F/(nC_W^2)$ of the new layer, PDLT (8.79), which is finite where $C_W = 0$."""
+    theta, p, q = pairs.unpack(state.theta), pairs.unpack(averages.slopes), value_times_curvature(averages, pairs)
+    source = jnp.einsum("abcd,cd->acbd", pairs.unpack_twice(sources.mixed), theta)
+    return layer.inverse_width * source + slide_second(slide(state.f, p, q), p, q)
+
+
+def slide(f: Float[Array, "N N N N"], p: Float[Array, "N N"], q: Float[Array, "N N"]) -> Float[Array, "N N N N"]:
     r"""$p_{13}F_{13\cdot\cdot} + q_{13}F_{33\cdot\cdot}$: Stein's lemma for the first preactivation."""
     return p[:, :, None, None] * f + q[:, :, None, None] * jnp.einsum("ccbd->cbd", f)
 
 
-def _value_times_curvature(averages: PairAverages, pairs: PairIndex) -> Float[Array, "N N"]:
+def slide_second(f: Float[Array, "N N N N"], p: Float[Array, "N N"], q: Float[Array, "N N"]) -> Float[Array, "N N N N"]:
+    """The same for the second preactivation."""
+    return jnp.transpose(slide(jnp.transpose(f, (2, 3, 0, 1)), p, q), (2, 3, 0, 1))
+
+
+def value_times_curvature(averages: PairAverages, pairs: PairIndex) -> Float[Array, "N N"]:
     r"""$q_{13} = \langle\sigma_1\sigma_3''\rangle$, delta functions included; not symmetric."""
     own = averages.d_values[:, 1] - averages.slopes  # g'(K) = <sigma'^2 + sigma sigma''> for a pair of one sample
     same = pairs.a == pairs.b
@@ -189,6 +211,13 @@ def _correlation_of_slopes_with_ntk(
     return with_d + jnp.einsum("ps,ps->p", d_slopes, with_f)
 
 
+def first_state(K1: Float[Array, " P"], theta1: Float[Array, " P"], pairs: PairIndex) -> TangentState:
+    """The first layer, whose kernels do not fluctuate, PDLT (9.17)."""
+    P, N = len(pairs.a), len(pairs.of)
+    matrix, vector, tensor = (jnp.zeros(shape, K1.dtype) for shape in ((P, P), (P,), (N,) * 4))
+    return TangentState(K1, matrix, vector, theta1, vector, matrix, matrix, tensor, tensor)
+
+
 def iterate(
     activation: Activation,
     layers: Layer,
@@ -198,15 +227,12 @@ def iterate(
     pair_rule: PairRule,
     product_rule: ProductRule,
 ) -> TangentState:
-    """Every layer, stacked, from the first, whose kernels do not fluctuate, PDLT (9.17)."""
-    P, N = len(pairs.a), len(pairs.of)
-    matrix, vector, tensor = (jnp.zeros(shape, K1.dtype) for shape in ((P, P), (P,), (N,) * 4))
-    start = TangentState(K1, matrix, vector, theta1, vector, matrix, matrix, tensor, tensor)
+    """Every layer, stacked."""
 
     def step(state: TangentState, layer: Layer) -> TangentState:
         return layer_step(activation, state, layer, pairs, pair_rule, product_rule)
 
-    return every_layer(step, start, layers)
+    return every_layer(step, first_state(K1, theta1, pairs), layers)
 
 
 _compiled = compiled_in_haste(static_argnums=(0, 4, 5, 6))(iterate)
@@ -220,7 +246,14 @@ def tangent_flow(
     check_has_tangent_kernel(sigma)
     rules = choose_pair_rule(sigma, largest, derivatives=5), choose_product_rule(sigma, largest, VALUES_AND_SLOPES)
     first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(overlap))
-    K, v, g1, theta, h1, d, a, b, f = at_hand(_compiled(sigma, net.layers[1:], *first, pairs, *rules))
+    return tangent_groups(net, pairs, at_hand(_compiled(sigma, net.layers[1:], *first, pairs, *rules)))
+
+
+def tangent_groups(
+    net: MLP, pairs: PairIndex, states: TangentState
+) -> tuple[Float[Array, "L N N"], Metric[Array], Tangent[Array]]:
+    """Kernel and groups with sample indices, in units of the width, from the states of all layers."""
+    K, v, g1, theta, h1, d, a, b, f = states
     Theta, correction = pairs.unpack(theta), pairs.unpack(h1)
     tangent = Tangent(
         Theta=Theta,

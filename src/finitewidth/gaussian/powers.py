@@ -1,6 +1,7 @@
-r"""Averages $\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$: products with repeated variables, over the distinct ones."""
+r"""Averages $\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\cdots\rangle_K$: products with repeated variables, over the distinct ones."""
 
 import functools
+import operator
 from dataclasses import dataclass, field
 
 import jax
@@ -14,8 +15,8 @@ from .hermite import HermiteRule
 from .places import Places
 from .products import Factors, ProductRule, product_moment, product_table
 
-Exponents = tuple[tuple[int, int], ...]
-"""For each distinct variable the powers of the function and of its slope."""
+Exponents = tuple[tuple[int, ...], ...]
+"""For each distinct variable the powers of the function, of its slope and of as many further derivatives as there are numbers."""
 
 
 @dataclass(frozen=True)
@@ -31,22 +32,25 @@ class _Power(Function):
 
 
 @functools.lru_cache(maxsize=256)
-def power(function: Function, of_value: int, of_slope: int = 0) -> Function:
-    """The function and its slope raised to integer powers, with the same kinks."""
-    if (of_value, of_slope) == (1, 0):
+def power(function: Function, *powers: int) -> Function:
+    """The function and its derivatives raised to integer powers, with the same kinks."""
+    if powers[0] == 1 and not any(powers[1:]):
         return function
-    slope = function.derivative(1)
-    if of_slope == 0:
-        return _Power(lambda z: function(z) ** of_value, function.kinks, base=function)
-    return _Power(lambda z: function(z) ** of_value * slope(z) ** of_slope, function.kinks, base=function)
+    factors = [(function.derivative(order), exponent) for order, exponent in enumerate(powers) if exponent]
+
+    def product(z: Array) -> Array:
+        return functools.reduce(operator.mul, (factor(z) ** exponent for factor, exponent in factors))
+
+    return _Power(product, function.kinks, base=function)
 
 
 def power_average(function: Function, exponents: Exponents, K: Float[Array, "n n"], rule: ProductRule = None) -> Array:
-    r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$ of distinct variables."""
+    r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\cdots\rangle_K$ of distinct variables."""
     if function.has_closed_product:
-        variables = np.repeat(np.arange(len(exponents)), [p + q for p, q in exponents])
-        orders = tuple(order for p, q in exponents for order in (0,) * p + (1,) * q)
-        closed = function.closed_powers(exponents, K)
+        variables = np.repeat(np.arange(len(exponents)), list(map(sum, exponents)))
+        orders = tuple(order for powers in exponents for order in np.repeat(range(len(powers)), powers).tolist())
+        curved = any(order > 1 for order in orders)
+        closed = None if curved else function.closed_powers(tuple(powers[:2] for powers in exponents), K)
         if closed is not None:
             return closed
         return product_moment(tuple((function, o) for o in orders), rule, K[variables[:, None], variables])
@@ -56,7 +60,7 @@ def power_average(function: Function, exponents: Exponents, K: Float[Array, "n n
 def power_averages(
     function: Function, patterns: tuple[Exponents, ...], K: Float[Array, "n n"], rule: ProductRule = None
 ) -> Float[Array, " patterns"]:
-    r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$ for several patterns of exponents of the same variables.
+    r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\cdots\rangle_K$ for several patterns of exponents of the same variables.
 
     Three or more variables of a smooth function share one grid.
     """
@@ -75,7 +79,7 @@ def _alike_together(
     """Patterns that are the same but for the names of their variables, in one go: what is compiled is one of them."""
     alike: dict[Exponents, list[tuple[int, list[int]]]] = {}
     for place, pattern in enumerate(patterns):
-        order = sorted(range(len(pattern)), key=lambda i, powers=pattern: (-sum(powers[i]), -powers[i][0]))
+        order = sorted(range(len(pattern)), key=lambda i, powers=pattern: (-sum(powers[i]), *(-p for p in powers[i])))
         alike.setdefault(tuple(pattern[i] for i in order), []).append((place, order))
     averages = jnp.zeros(len(patterns), K.dtype)
     for exponents, members in alike.items():
@@ -87,4 +91,4 @@ def _alike_together(
 
 
 def _factors(function: Function, exponents: Exponents) -> Factors:
-    return tuple((power(function, p, q), 0) for p, q in exponents)
+    return tuple((power(function, *powers), 0) for powers in exponents)
