@@ -42,7 +42,13 @@ def public_classes() -> list[type]:
 
 
 def is_abstract(kind: type) -> bool:
-    return kind in (fw.networks.Network, fw.shaped.Block, fw.shaped.ShapedBlock, fw.shaped.ShapedActivation)
+    return kind in (
+        fw.networks.Network,
+        fw.networks.LayeredNetwork,
+        fw.shaped.Block,
+        fw.shaped.ShapedBlock,
+        fw.shaped.ShapedActivation,
+    )
 
 
 def fields_of(kind: type) -> dict[str, typing.Any]:
@@ -150,6 +156,7 @@ def differentials(kind: type, names: str, layers: tuple[int, ...] = (1, 3)) -> t
 
 EXAMPLES: dict[type, typing.Callable[[], typing.Any]] = {
     fw.MLP: lambda: NET,
+    fw.ResidualMLP: lambda: fw.ResidualMLP("tanh", width=4, depth=3, gamma=0.5),
     fw.results.Flow: measured_flow,
     fw.results.Metric: lambda: measured_flow().metric,
     fw.results.Posterior: posterior,
@@ -207,7 +214,14 @@ DESCRIPTIONS = [
     and not is_abstract(kind)
     and (
         issubclass(kind, fw.networks.Network | fw.shaped.Block | fw.shaped.ShapedActivation | fw.gaussian.Function)
-        or kind in (fw.networks.Layer, fw.realised.Parameters, fw.gaussian.EvenAction, fw.proportional.ScalarSmooth)
+        or kind
+        in (
+            fw.networks.Layer,
+            fw.networks.ResidualLayer,
+            fw.realised.Parameters,
+            fw.gaussian.EvenAction,
+            fw.proportional.ScalarSmooth,
+        )
         or kind in (fw.ensembles.DenseGaussian, fw.ensembles.LazyGaussian)
     )
 ]

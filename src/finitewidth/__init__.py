@@ -61,7 +61,7 @@ from .learning import (
     predict as predict,
     train as train,
 )
-from .networks import MLP as MLP, shaped as shaped
+from .networks import MLP as MLP, ResidualMLP as ResidualMLP, shaped as shaped
 from .networks.shaped import (
     ShapedAttention as ShapedAttention,
     ShapedMLP as ShapedMLP,

@@ -18,6 +18,7 @@ from .large_depth.asymptotics import (
     asymptotics as asymptotics,
     semi_critical_asymptotics as semi_critical_asymptotics,
 )
+from .large_depth.residual import optimal_gamma as optimal_gamma, residual_nu as residual_nu
 from .large_depth.robustness import (
     RobustnessAsymptotics as RobustnessAsymptotics,
     robustness_asymptotics as robustness_asymptotics,

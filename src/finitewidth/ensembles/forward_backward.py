@@ -11,7 +11,7 @@ from jax import lax
 from jaxtyping import Float, Key
 
 from .._arrays import Array
-from ..networks import MLP, Layer
+from ..networks import Layer, LayeredNetwork
 from .gaussian_matrix import GaussianMatrix
 from .normals import standard_normals
 
@@ -29,7 +29,7 @@ class Stage(eqx.Module):
 class RandomNetwork(eqx.Module):
     """One draw of a network's parameters."""
 
-    net: MLP
+    net: LayeredNetwork
     stages: tuple[Stage, ...]
 
 
@@ -54,7 +54,7 @@ class Backward(eqx.Module):
     r"""$\partial z^{(L)}_{i;\alpha}/\partial x_{j;\alpha}$."""
 
 
-def draw(net: MLP, key: Key[Array, ""], kind: MatrixKind) -> RandomNetwork:
+def draw(net: LayeredNetwork, key: Key[Array, ""], kind: MatrixKind) -> RandomNetwork:
     r"""Parameters with $E[b_i^2] = C_b^{(\ell)}$ and $E[W_{ij}^2] = C_W^{(\ell)}/n_{\ell-1}$, PDLT (2.19)-(2.20)."""
     keys = jax.random.split(key, net.depth + 1)
     # All biases in one draw: each call of the generator costs a fraction of a second to compile.

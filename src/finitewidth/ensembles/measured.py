@@ -6,7 +6,7 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from ..kernels.pairs import pair_index
-from ..networks import MLP
+from ..networks import LayeredNetwork
 from ..results import Measurement, Metric, Tangent
 from .means import mean_and_error
 from .moments import covariance, mean_deviation
@@ -15,7 +15,7 @@ from .tally import Tally
 
 
 def measured_metric(
-    net: MLP, kernels: Float[Array, "L N N"], tally: Tally | None, networks: int
+    net: LayeredNetwork, kernels: Float[Array, "L N N"], tally: Tally | None, networks: int
 ) -> Metric[Measurement]:
     """The statistics of layers 2..L, taken about their infinite-width `kernels`, with the first layer, in which nothing
     fluctuates, before them. `tally` is `None` for a network of one layer."""
@@ -34,7 +34,7 @@ def measured_metric(
 
 
 def metric_of(
-    net: MLP,
+    net: LayeredNetwork,
     limit: Float[np.ndarray, "L N N"],
     deviation: Float[np.ndarray, "2 L P"],
     covariance: Float[np.ndarray, "2 L P P"],
@@ -58,7 +58,7 @@ def metric_of(
 
 
 def measured_tangent(
-    net: MLP, limit: Float[Array, "L N N"], tally: Tally | None, networks: int
+    net: LayeredNetwork, limit: Float[Array, "L N N"], tally: Tally | None, networks: int
 ) -> Tangent[Measurement]:
     """The statistics of the layers that `tally` counts (the last ones), about their infinite-width `limit`.
 
@@ -111,6 +111,6 @@ def _behind_covariance(one: Float[Array, "L P"], other: Float[Array, "L P"]) -> 
     return np.minimum(np.asarray(one)[:, :, None], np.asarray(other)[:, None, :])
 
 
-def _fluctuating_widths(net: MLP) -> Float[np.ndarray, " L"]:
+def _fluctuating_widths(net: LayeredNetwork) -> Float[np.ndarray, " L"]:
     """The widths before every layer; one before the first, which does not fluctuate."""
     return np.asarray([1.0, *net.hidden_widths])

@@ -32,6 +32,9 @@ class Sample(eqx.Module):
     """What one network shows."""
 
     metrics: Float[Array, "*later N N"]
+    """Averages over neurons, where what these see differs."""
+    neurons: Float[Array, "*later n P"] | None = None
+    """Where it does, what each of them sees, on pairs of samples."""
     tangent: TangentSample | None = None
 
 

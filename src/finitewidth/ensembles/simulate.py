@@ -5,18 +5,18 @@ from typing import Any, Literal, overload
 
 from .._entry import entry
 from .._errors import ArgumentError
-from ..networks import MLP, Network
+from ..networks import LayeredNetwork, Network
 from ..networks.shaped import Block, BlockNetwork
 from ..results import CovarianceLaw, Flow, Measurement
 from .shaped.simulation import LARGEST_NORM, simulate_block
-from .simulation import simulate_mlp
+from .simulation import simulate_layers
 
 Through = Literal["vertex", "ntk"]
 
 
 @overload
 def simulate(
-    net: MLP,
+    net: LayeredNetwork,
     x: Any,
     networks: int = 10_000,
     seed: int = 0,
@@ -100,9 +100,9 @@ def simulate(
         (3, 2, 2)
     """
     how: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "checkpoint": checkpoint}
-    if isinstance(net, MLP):
+    if isinstance(net, LayeredNetwork):
         _refuse("a block at a width and depth", save=save, radius=radius)
-        return simulate_mlp(net, x, networks, seed, method, through="vertex" if through is None else through, **how)
+        return simulate_layers(net, x, networks, seed, method, through="vertex" if through is None else through, **how)
     if isinstance(net, BlockNetwork):
         _refuse("an MLP", through=through)
         method, radius = "chain" if method is None else method, LARGEST_NORM if radius is None else radius

@@ -16,12 +16,13 @@ from .._errors import ArgumentError, BlowUpError, UnknownNameError
 from .._validation import as_count, as_ensemble, as_inputs
 from ..kernels.kernel_map import kernel_recursion
 from ..kernels.tangent_map import tangent_kernel_recursion
-from ..networks import MLP
+from ..networks import MLP, LayeredNetwork, ResidualMLP
 from ..results import Ensemble, Flow, Measurement
 from ..runs.lanes import lane_size
 from ..runs.run import run
 from .many_populations import simulate_populations
 from .measured import measured_metric, measured_tangent
+from .residual import RESIDUAL_METHODS
 from .samplers import METHODS, Sampler
 from .tally import Tally, add_samples, new_tally
 from .tangent_samplers import TANGENT_METHODS
@@ -30,15 +31,15 @@ from .trust import warn_of_few_networks
 Through = Literal["vertex", "ntk"]
 
 _WIDEST_DENSE = 256  # the width from which tangent kernels are measured lazily unless said otherwise
-_METHODS: dict[str, dict[str, Callable[[MLP, Float[Array, "N n_0"]], Sampler]]] = {
-    "vertex": METHODS,
-    "ntk": TANGENT_METHODS,
+_METHODS: dict[type, dict[str, dict[str, Callable[[Any, Float[Array, "N n_0"]], Sampler]]]] = {
+    MLP: {"vertex": METHODS, "ntk": TANGENT_METHODS},
+    ResidualMLP: {"vertex": RESIDUAL_METHODS},
 }
 _POPULATION = "population"
 
 
-def simulate_mlp(
-    net: MLP,
+def simulate_layers(
+    net: LayeredNetwork,
     x: Any,
     networks: int,
     seed: int = 0,
@@ -49,11 +50,11 @@ def simulate_mlp(
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Flow[Measurement]:
-    """`simulate` for an MLP, which documents the arguments."""
+    """`simulate` for a network of layers, which documents the arguments."""
     inputs = as_inputs(x, "x", net.widths[0])
     networks, seed = as_ensemble(networks, seed, at_least=2)  # one network has no standard error
-    if not isinstance(through, str) or through not in _METHODS:
-        raise UnknownNameError("through", through, _METHODS)
+    if not isinstance(through, str) or through not in _METHODS[MLP]:
+        raise UnknownNameError("through", through, _METHODS[MLP])
     method = _method(net, method, through)
     if chunk_size is not None:
         chunk_size = as_count(chunk_size, "chunk_size")
@@ -65,7 +66,7 @@ def simulate_mlp(
     if net.depth > 1 and method == _POPULATION:
         metric, networks = simulate_populations(net, kernels, networks, seed, **how)
     elif net.depth > 1:
-        sampler, key = _METHODS[through][method](net, inputs), jax.random.key(seed)
+        sampler, key = _METHODS[type(net)][through][method](net, inputs), jax.random.key(seed)
         lane = lane_size(sampler.numbers_per_network(), networks)
         tally = run(
             lambda tally, first: add_lane(tally, sampler, key, first, networks, lane),
@@ -98,11 +99,17 @@ def add_lane(
     return add_samples(tally, samples, indices < networks)
 
 
-def _method(net: MLP, method: Any, through: Through) -> str:
-    known = (*METHODS, _POPULATION) if through == "vertex" else tuple(TANGENT_METHODS)
+def _method(net: LayeredNetwork, method: Any, through: Through) -> str:
+    known = tuple(_METHODS[type(net)][through])
+    if through == "vertex" and not net.neurons_persist:
+        known = (*known, _POPULATION)
     if method is None:
-        wide = max(net.hidden_widths, default=1) > _WIDEST_DENSE
+        wide = max(net.hidden_widths, default=1) > _WIDEST_DENSE and "lazy" in known
         return "chain" if through == "vertex" else "lazy" if wide else "dense"
+    if method == _POPULATION and net.neurons_persist:
+        raise ArgumentError(
+            "method", repr(method), f"one of {', '.join(known)}: populations follow metrics, not neurons"
+        )
     if isinstance(method, str) and method in ("chain", _POPULATION) and method not in known:
         raise ArgumentError(
             "method", f"{method!r}, under which weights do not exist", "'dense' or 'lazy' for through='ntk'"
@@ -112,7 +119,7 @@ def _method(net: MLP, method: Any, through: Through) -> str:
     return method
 
 
-def _check_finite(tally: Tally, net: MLP) -> None:
+def _check_finite(tally: Tally, net: LayeredNetwork) -> None:
     for what, finite in tally.checks().items():
         if not finite.all():
             layer = net.depth - len(finite) + int(np.argmin(finite)) + 1

@@ -9,7 +9,7 @@ from .._arrays import Array
 from ..kernels.pairs import pair_index
 from . import means
 from .means import Means, no_samples
-from .moments import Moments, add, add_replicas, empty
+from .moments import Moments, add_replicas, empty
 from .samplers import Sample, TangentSample
 from .tails import Tails, add_tails, no_tails
 
@@ -75,11 +75,12 @@ def add_samples(tally: Tally, samples: Sample, counted: Bool[Array, " B"]) -> Ta
     """The tally with those `samples`, stacked along a leading axis, that are `counted`."""
     packed = pair_index(samples.metrics.shape[-1]).pack(samples.metrics)
     finite = jnp.isfinite(packed).all(axis=-1) | ~counted[:, None]
+    seen = packed[:, :, None] if samples.neurons is None else samples.neurons
     tangent = tally.tangent
     if tangent is not None and samples.tangent is not None:
-        tangent = _add_tangent(tangent, packed, samples.tangent, counted)
+        tangent = _add_tangent(tangent, seen, samples.tangent, counted)
     return Tally(
-        add(tally.moments, packed, counted),
+        add_replicas(tally.moments, seen, counted),
         add_tails(tally.tails, packed, counted),
         tally.finite & finite.all(axis=0),
         tangent,
@@ -87,10 +88,10 @@ def add_samples(tally: Tally, samples: Sample, counted: Bool[Array, " B"]) -> Ta
 
 
 def _add_tangent(
-    tally: TangentTally, metrics: Float[Array, "B later P"], samples: TangentSample, counted: Bool[Array, " B"]
+    tally: TangentTally, metrics: Float[Array, "B later R_or_1 P"], samples: TangentSample, counted: Bool[Array, " B"]
 ) -> TangentTally:
     kernels = pair_index(samples.kernels.shape[-1]).pack(samples.kernels)
-    same = jnp.broadcast_to(metrics[:, -kernels.shape[1] :, None], kernels.shape)
+    same = jnp.broadcast_to(metrics[:, -kernels.shape[1] :], kernels.shape)
     return TangentTally(
         add_replicas(tally.joint, jnp.concatenate([same, kernels], axis=-1), counted),
         add_tails(tally.tails, jnp.mean(kernels, axis=-2), counted),

@@ -114,7 +114,7 @@ class LazyTangentSampler(Sampler):
         B = width * jnp.einsum("sab,scd->acbd", different, different) / len(different)
         F = last.C_W**2 / width * through[_READOUTS:, _READOUTS:].transpose(0, 2, 1, 3)
         metrics = jnp.concatenate([passed.metrics[1:], last.kernel(gram)[None]])
-        return Sample(metrics, TangentSample(kernels[None], B[None], F[None]))
+        return Sample(metrics, tangent=TangentSample(kernels[None], B[None], F[None]))
 
     def numbers_per_network(self) -> int:
         """Every layer's directions and images, forwards and backwards."""
@@ -158,4 +158,4 @@ def _exactly(signal: Float[Array, "N n"], M: Float[Array, "N N n n"], layer: Lay
     flat = M.reshape(samples**2, width**2)
     B = layer.C_W**2 / width * (flat @ flat.T).reshape((samples,) * 4).transpose(0, 2, 1, 3)
     F = layer.C_W**2 / width * jnp.einsum("aj,cdjk,bk->acbd", signal, M, signal)
-    return Sample(layer.kernel(gram), TangentSample(kernel[None], B, F))
+    return Sample(layer.kernel(gram), tangent=TangentSample(kernel[None], B, F))

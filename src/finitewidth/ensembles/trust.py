@@ -37,7 +37,9 @@ def _message(measured: Flow[Measurement], named: list[str], fewest: float) -> st
     by_population = ensemble.method == "population"
     drawn = "populations" if by_population else f"{ensemble.networks} networks"
     remedies = [f"draw at least {math.ceil(ENOUGH_NETWORKS / fewest)} times as many networks", "take larger widths"]
-    if not by_population and measured.tangent is None:
+    if measured.net.neurons_persist:
+        pass  # no populations of these
+    elif not by_population and measured.tangent is None:
         remedies.append("measure with method='population', which draws networks that matter more often")
     elif not by_population:
         remedies.append("measure G and V apart, with through='vertex' and method='population'")

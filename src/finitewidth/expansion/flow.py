@@ -7,13 +7,13 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._entry import entry, is_traced, warn
-from .._errors import UnknownNameError
+from .._errors import DomainError, UnknownNameError
 from .._validation import as_number
 from ..activations import ScaleInvariant
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..kernels.kernel_map import checked_if_traced, compiled_kernels, largest_variance
 from ..kernels.start import first_kernel, first_overlap
-from ..networks import MLP
+from ..networks import LayeredNetwork
 from ..results import Flow
 from .differential_flow import differential_flow
 from .next_order import next_order_flow
@@ -28,7 +28,7 @@ _LARGEST_KERNEL = 1e6  # there H1 of GELU is wrong by some thousandths of itself
 
 @entry(remedy="call `tune`, or use fewer layers")
 def flow(
-    net: MLP,
+    net: LayeredNetwork,
     x: Any = None,
     *,
     kernel: Any = None,
@@ -74,8 +74,10 @@ def flow(
 
 
 def _groups(
-    net: MLP, x: Any, K1: Float[Array, "N N"], largest: float, through: Through, next_order: bool
+    net: LayeredNetwork, x: Any, K1: Float[Array, "N N"], largest: float, through: Through, next_order: bool
 ) -> Flow[Array]:
+    if net.neurons_persist and through != "kernel":
+        raise DomainError("through", repr(through), "'kernel' for a network whose neurons persist")
     further = next_order_flow(net, K1, largest) if next_order else None
     if through in ("dntk", "ddntk"):
         found = differential_flow(net, K1, first_overlap(net, x, K1), largest, to_second=through == "ddntk")

@@ -21,7 +21,7 @@ from ..gaussian.pairs import PairRule
 from ..gaussian.products import ProductRule
 from ..kernels.every_layer import every_layer
 from ..kernels.pairs import PairIndex, pair_index
-from ..networks import MLP, Layer
+from ..networks import Layer, LayeredNetwork
 from ..results import Metric
 from .kernel_derivatives import average_and_derivatives, local_block, push_matrix, push_vector
 from .sources import vertex_source
@@ -67,7 +67,9 @@ def iterate(
 _compiled = compiled_in_haste(static_argnums=(0, 3, 4, 5))(iterate)
 
 
-def metric_flow(net: MLP, K1: Float[Array, "N N"], largest: float) -> tuple[Float[Array, "L N N"], Metric[Array]]:
+def metric_flow(
+    net: LayeredNetwork, K1: Float[Array, "N N"], largest: float
+) -> tuple[Float[Array, "L N N"], Metric[Array]]:
     """The kernel and the group `metric`, for kernels of at most the `largest` variance."""
     pairs, sigma = pair_index(len(K1)), net.activation
     rules = choose_pair_rule(sigma, largest, derivatives=4), choose_product_rule(sigma, largest)
@@ -76,7 +78,7 @@ def metric_flow(net: MLP, K1: Float[Array, "N N"], largest: float) -> tuple[Floa
 
 
 def metric_group(
-    net: MLP, pairs: PairIndex, K: Float[Array, "L P"], v: Float[Array, "L P P"], g1: Float[Array, "L P"]
+    net: LayeredNetwork, pairs: PairIndex, K: Float[Array, "L P"], v: Float[Array, "L P P"], g1: Float[Array, "L P"]
 ) -> tuple[Float[Array, "L N N"], Metric[Array]]:
     """Kernel and metric with sample indices, in units of the width."""
     kernel, correction = pairs.unpack(K), pairs.unpack(g1)
@@ -84,7 +86,7 @@ def metric_group(
     return kernel, Metric(G1=G1, G=kernel + correction, V=V)
 
 
-def in_units_of_width(net: MLP, tensor: Float[Array, "L *rest"], power: int = 1) -> Float[Array, "L *rest"]:
+def in_units_of_width(net: LayeredNetwork, tensor: Float[Array, "L *rest"], power: int = 1) -> Float[Array, "L *rest"]:
     r"""$n_{\ell-1}$ times the tensors of every layer, or a power of it."""
     widths = np.asarray(net.widths[:-1], dtype=float) ** power
     return tensor * widths.reshape(-1, *[1] * (tensor.ndim - 1))

@@ -25,7 +25,7 @@ from ..gaussian.pairs import PairRule
 from ..kernels.kernel_map import gram, largest_variance
 from ..kernels.start import first_kernel, first_overlap
 from ..kernels.tangent_map import check_has_tangent_kernel
-from ..networks import MLP, Layer
+from ..networks import Layer, LayeredNetwork
 
 
 class TangentContributions(Result, eqx.Module):
@@ -52,7 +52,7 @@ class TangentContributions(Result, eqx.Module):
 
 
 @entry(remedy="call `tune`, or use fewer layers")
-def tangent_contributions(net: MLP, x: Any = None, *, kernel: Any = None) -> TangentContributions:
+def tangent_contributions(net: LayeredNetwork, x: Any = None, *, kernel: Any = None) -> TangentContributions:
     r"""The tangent kernel of the output split by layer and by biases and weights, PDLT (9.28)-(9.30).
 
     **Arguments:**
@@ -89,8 +89,8 @@ def _layers(
 
     def step(K: Array, layer: Layer) -> tuple[Array, tuple[Array, Array, Array]]:
         g = gram(activation, K, rule)
-        new = layer.kernel(g)
-        return new, (g, new, layer.C_W * gram(activation, K, rule, slopes=True))
+        new = layer.kernel(g, K)
+        return new, (g, new, layer.perpendicular(gram(activation, K, rule, slopes=True)))
 
     overlap, K, chi = jax.lax.scan(step, K1, layers)[1]
     return jnp.concatenate([overlap1[None], overlap]), jnp.concatenate([K1[None], K]), chi

@@ -19,7 +19,7 @@ from .._validation import is_concrete
 from ..activations import Activation
 from ..gaussian.accuracy import TRACED_VARIANCE, Tree, check_averages, gram_rule, within_traced_variance
 from ..gaussian.pairs import PairRule, pair_moment, square_average, square_averages
-from ..networks import MLP, Layer, as_mlp
+from ..networks import Layer, LayeredNetwork, as_layered
 from .every_layer import every_layer
 
 _LARGEST = 1e150  # its square is still a number
@@ -39,17 +39,17 @@ def diagonal_recursion(activation: Activation, layers: Layer, variances: Float[A
     """The kernel of each input with itself, layer by layer, PDLT (5.4)."""
 
     def step(K: Array, layer: Layer) -> Array:
-        return layer.kernel(square_average(activation, K))
+        return layer.kernel(square_average(activation, K), K)
 
     return every_layer(step, variances, layers)
 
 
-def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_VARIANCE) -> float:
+def largest_variance(net: LayeredNetwork, K1: Float[Array, "N N"], traced: float = TRACED_VARIANCE) -> float:
     """The largest variance that an activation meets, from which quadratures are chosen.
 
     `BlowUpError` if the flow leaves the finite, positive numbers; the bound `traced` if values cannot be looked at.
     """
-    if not all(map(is_concrete, (K1, net.C_b, net.C_W))):
+    if not all(map(is_concrete, (K1, *net.settings_of_kernels))):
         return traced
     silent = net.replace(lambda_b=0.0, lambda_W=0.0)  # rates, which may be traced, do not enter here
     with jax.ensure_compile_time_eval():
@@ -72,9 +72,9 @@ def largest_variance(net: MLP, K1: Float[Array, "N N"], traced: float = TRACED_V
 _compiled_diagonal = jax.jit(diagonal_recursion, static_argnums=0)
 
 
-def checked_if_traced(net: MLP, K1: Float[Array, "N N"], largest: float, tree: Tree) -> Tree:
+def checked_if_traced(net: LayeredNetwork, K1: Float[Array, "N N"], largest: float, tree: Tree) -> Tree:
     """What was computed with rules for kernels up to the `largest`: under a trace, an error where they turn out to be larger."""
-    if all(map(is_concrete, (K1, net.C_b, net.C_W))):
+    if all(map(is_concrete, (K1, *net.settings_of_kernels))):
         return tree
     variances = diagonal_recursion(net.activation, net.layers[1:], diagonal(K1))
     averaged_over = variances[:-1] if len(variances) > 1 else variances
@@ -87,7 +87,7 @@ def iterate_kernel(
     r"""$K^{(1)}, \dots, K^{(L)}$ from the first, PDLT (4.118), with a given quadrature."""
 
     def step(K: Array, layer: Layer) -> Array:
-        return layer.kernel(gram(activation, K, rule))
+        return layer.kernel(gram(activation, K, rule), K)
 
     return every_layer(step, K1, layers)
 
@@ -98,13 +98,13 @@ compiled_kernels = jax.jit(iterate_kernel, static_argnums=(0, 3))
 @functools.partial(jax.jit, static_argnums=(0, 3))
 def _last_kernel(activation: Activation, layers: Layer, K1: Float[Array, "N N"], rule: PairRule) -> Float[Array, "N N"]:
     def step(K: Array, layer: Layer) -> tuple[Array, None]:
-        return layer.kernel(gram(activation, K, rule)), None
+        return layer.kernel(gram(activation, K, rule), K), None
 
     return jax.lax.scan(step, K1, layers)[0]
 
 
 @entry()
-def kernel(net: MLP, x: Any) -> Float[Array, "N N"]:
+def kernel(net: LayeredNetwork, x: Any) -> Float[Array, "N N"]:
     r"""The infinite-width kernel $K^{(L)}$ of the output, PDLT (4.118): the covariance of a Gaussian process.
 
     `flow(net, x, through="kernel")` gives every layer; this keeps only the last, for many samples `x`, shape (N, n_0).
@@ -114,14 +114,14 @@ def kernel(net: MLP, x: Any) -> Float[Array, "N N"]:
         >>> fw.kernel(net, [[1.0, 0.5], [0.3, -1.0]]).round(6).tolist()
         [[1.25, 0.520573], [0.520573, 1.09]]
     """
-    K1 = as_mlp(net).first_kernel(x)
+    K1 = as_layered(net).first_kernel(x)
     largest = largest_variance(net, K1)
     rule = gram_rule(net.activation, largest)
     last = _last_kernel(net.activation, net.layers[1:], K1, rule)
     return last if rule is None else checked_if_traced(net, K1, largest, last)
 
 
-def kernel_recursion(net: MLP, K1: Float[Array, "N N"]) -> Float[Array, "L N N"]:
+def kernel_recursion(net: LayeredNetwork, K1: Float[Array, "N N"]) -> Float[Array, "L N N"]:
     r"""The infinite-width kernels of every layer from the first, PDLT (4.118)."""
     rule = gram_rule(net.activation, largest_variance(net, K1))
     return compiled_kernels(net.activation, net.layers[1:], K1, rule)

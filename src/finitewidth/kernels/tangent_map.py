@@ -16,7 +16,7 @@ from .._errors import DomainError
 from ..activations import Activation
 from ..gaussian.accuracy import gram_rule
 from ..gaussian.pairs import PairRule
-from ..networks import MLP, Layer, as_mlp
+from ..networks import Layer, LayeredNetwork, as_layered
 from .every_layer import every_layer
 from .kernel_map import checked_if_traced, gram, largest_variance
 
@@ -40,7 +40,7 @@ def check_has_tangent_kernel(activation: Activation) -> None:
 
 
 @entry()
-def frozen_ntk(net: MLP, x: Any) -> Float[Array, "N N"]:
+def frozen_ntk(net: LayeredNetwork, x: Any) -> Float[Array, "N N"]:
     r"""The tangent kernel $\Theta^{(L)}$ of the output at infinite width, PDLT (9.5), for many samples `x`, shape (N, n_0).
 
     `flow(net, x, through="ntk")` gives every layer, with its fluctuations at finite width.
@@ -53,9 +53,9 @@ def frozen_ntk(net: MLP, x: Any) -> Float[Array, "N N"]:
     return output_kernels(net, x)[1]
 
 
-def output_kernels(net: MLP, x: Any) -> tuple[Float[Array, "N N"], Float[Array, "N N"]]:
+def output_kernels(net: LayeredNetwork, x: Any) -> tuple[Float[Array, "N N"], Float[Array, "N N"]]:
     r"""$K^{(L)}$ and $\Theta^{(L)}$ of the output at infinite width together, PDLT (4.118), (9.5)."""
-    check_has_tangent_kernel(as_mlp(net).activation)
+    check_has_tangent_kernel(as_layered(net).activation)
     K1 = net.first_kernel(x)
     largest = largest_variance(net, K1)
     rule = gram_rule(net.activation, largest, derivatives=1)
@@ -65,7 +65,7 @@ def output_kernels(net: MLP, x: Any) -> tuple[Float[Array, "N N"], Float[Array, 
 
 
 def tangent_kernel_recursion(
-    net: MLP, x: Float[Array, "N n_0"], kernels: Float[Array, "L N N"]
+    net: LayeredNetwork, x: Float[Array, "N n_0"], kernels: Float[Array, "L N N"]
 ) -> Float[Array, "L N N"]:
     r"""$\Theta^{(1)}, \dots, \Theta^{(L)}$ for inputs `x` whose infinite-width `kernels` are known, PDLT (8.23), (8.63)."""
     check_has_tangent_kernel(net.activation)
@@ -79,7 +79,7 @@ def tangent_map(
 ) -> tuple[Float[Array, "N N"], Float[Array, "N N"]]:
     r"""$K'$ and $\Theta'$ of the next layer, PDLT (4.118), (8.63)."""
     values, slopes = gram(activation, K, rule), gram(activation, K, rule, slopes=True)
-    return layer.kernel(values), layer.tangent_kernel(values, slopes, theta)
+    return layer.kernel(values, K), layer.tangent_kernel(values, slopes, theta)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 4))

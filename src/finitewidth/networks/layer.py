@@ -33,8 +33,11 @@ class Layer(eqx.Module):
         """One layer of a stack, or some of them."""
         return jax.tree.map(lambda leaf: leaf[index], self)
 
-    def kernel(self, average: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        r"""The kernel, or the metric, that this layer makes: $C_b + C_W\langle\sigma_\alpha\sigma_\beta\rangle$, PDLT (4.118)."""
+    def kernel(
+        self, average: Float[Array, "*shape"], before: Float[Array, "*shape"] | None = None
+    ) -> Float[Array, "*shape"]:
+        r"""The kernel, or the metric, that this layer makes: $C_b + C_W\langle\sigma_\alpha\sigma_\beta\rangle$, PDLT (4.118). The kernel
+        `before`, that of the layer from which the average comes, matters to layers that are skipped (`ResidualLayer`)."""
         return kernel_of(self.C_b, self.C_W, average)
 
     def own_tangent_kernel(self, average: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -48,9 +51,32 @@ class Layer(eqx.Module):
         r"""What the layer makes of the tangent kernel before it,
         $\lambda_b + \lambda_W\langle\sigma_\alpha\sigma_\beta\rangle + C_W\langle\sigma'_\alpha\sigma'_\beta\rangle\Theta_{\alpha\beta}$,
         PDLT (8.63), (9.5)."""
-        return self.own_tangent_kernel(average) + self.C_W * slopes * theta
+        return self.own_tangent_kernel(average) + self.perpendicular(slopes) * theta
+
+    def perpendicular(self, slopes: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        r"""$\chi_\perp = C_W\langle\sigma'_\alpha\sigma'_\beta\rangle$: by how much the layer passes on a tangent kernel, PDLT (9.30)."""
+        return self.C_W * slopes
 
     def covariance(self, source: Float[Array, "*shape"], pushed: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         r"""The covariance of the metric, $C_W^2\big[\frac1{n_{\ell-1}}\mathrm{Cov}(\sigma\sigma, \sigma\sigma) + T v T^{\mathsf T}\big]$:
         what the neurons before add (`source`) and what they pass on (`pushed`), PDLT (4.119)."""
         return self.C_W**2 * (self.inverse_width * source + pushed)
+
+
+class ResidualLayer(Layer):
+    r"""A layer with a way around it: $z^{(\ell+1)} = b + W\sigma(z^{(\ell)}) + \gamma z^{(\ell)}$, PDLT (B.3), (B.6)."""
+
+    skip: Float[Array, "*layers"]
+    r"""$\gamma$; zero where there is no way around."""
+
+    def kernel(
+        self, average: Float[Array, "*shape"], before: Float[Array, "*shape"] | None = None
+    ) -> Float[Array, "*shape"]:
+        r"""$C_b + C_W\langle\sigma_\alpha\sigma_\beta\rangle + \gamma^2K_{\alpha\beta}$, PDLT (B.11); without a kernel `before`, what the
+        layer's own weights and biases make."""
+        block = super().kernel(average)
+        return block if before is None else block + self.skip**2 * before
+
+    def perpendicular(self, slopes: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        r"""$\chi_\perp = C_W\langle\sigma'_\alpha\sigma'_\beta\rangle + \gamma^2$, PDLT (B.16)."""
+        return super().perpendicular(slopes) + self.skip**2

@@ -11,7 +11,7 @@ from .._errors import ArgumentError, DomainError
 from .._ratio import ratio_or_zero
 from .._result import Result
 from .._table import Table, values_of
-from ..networks import MLP
+from ..networks import LayeredNetwork
 from .flow_table import table_of_flow
 from .groups import Differential, Metric, NextOrder, SecondDifferential, Tangent
 from .measurement import Leaf, on_leaf
@@ -36,7 +36,7 @@ class Flow(Result, eqx.Module, Generic[Leaf]):
     be read from the flow itself, as `flow.V`.
     """
 
-    net: MLP
+    net: LayeredNetwork
     K: Float[Array, "L N N"]
     """The kernel of infinite width: an array, known exactly, on both sides."""
     metric: Metric[Leaf] | None = None

@@ -1,0 +1,91 @@
+"""Residual networks at criticality: how fast fluctuations grow, and how much skip a depth needs."""
+
+import math
+
+import numpy as np
+import pytest
+
+import finitewidth as fw
+
+
+@pytest.mark.parametrize(
+    ("gamma", "printed", "complete"),
+    [
+        (0.3, 4.468, 6.295),
+        (0.5, 3.5625, 6.496),
+        (0.5**0.5, 2.25, 5.4425),
+        (0.9, 0.796, 2.536),
+        (0.99, 0.080, 0.291),
+        (-(0.5**0.5), 2.25, 1.665),
+    ],
+)
+def test_nu_of_relu(gamma, printed, complete):
+    """PDLT (B.29) as printed, and complete; the second from a sum over depths that was done by hand elsewhere."""
+    assert fw.critical.residual_nu("relu", gamma, form="printed") == pytest.approx(printed, abs=6e-4)
+    assert fw.critical.residual_nu("relu", gamma) == pytest.approx(complete, abs=6e-4)
+
+
+def test_nu_by_brute_force():
+    """The complete nu of ReLU as a sum over depths of covariances by quadrature in polar coordinates."""
+    gamma = 0.6
+    angle = (np.arange(20000) + 0.5) / 20000 * 2 * np.pi
+
+    def covariance(rho):  # of relu^2: the radius gives <r^4> = 8
+        second = rho * np.cos(angle) + math.sqrt(1 - rho**2) * np.sin(angle)
+        return 8 * np.mean(np.maximum(np.cos(angle), 0) ** 2 * np.maximum(second, 0) ** 2) - 0.25
+
+    sums = 1.5 - 0.25 + 2 * sum(covariance(gamma**k) for k in range(1, 90))
+    assert fw.critical.residual_nu("relu", gamma) == pytest.approx((2 * (1 - gamma**2)) ** 2 * sums, rel=1e-6)
+
+
+def test_nu_of_classes_where_the_book_is_right():
+    """Linear: 2(1 - gamma^4). K* = 0: two thirds of (1 - gamma^4), PDLT (B.35)."""
+    for gamma in (0.0, 0.6, -0.8):
+        for form in ("complete", "printed"):
+            assert fw.critical.residual_nu("linear", gamma, form) == pytest.approx(2 * (1 - gamma**4))
+            assert fw.critical.residual_nu("sin", gamma, form) == pytest.approx(2 / 3 * (1 - gamma**4))
+
+
+def test_nu_without_skip_is_that_of_the_mlp():
+    """gamma = 0, all classes."""
+    for name in ("relu", "tanh", "gelu"):
+        exponents = fw.criticality(name).exponents
+        assert exponents is not None
+        assert fw.critical.residual_nu(name, 0.0) == pytest.approx(exponents.nu, rel=1e-8)
+
+
+def test_nu_of_gelu_tends_to_that_of_relu():
+    """GELU at its critical point is nearly a ReLU, and the complete nu of the one nearly that of the other."""
+    gelu, relu = (fw.critical.residual_nu(name, 0.5) for name in ("gelu", "relu"))
+    assert 0.93 < gelu / relu < 1.0
+
+
+def test_nu_of_strong_skips():
+    """As gamma tends to one nu/(1 - gamma^2) tends to 12 + 4 ln 2 for ReLU."""
+    gamma = 1 - 1e-5
+    assert fw.critical.residual_nu("relu", gamma) / (1 - gamma**2) == pytest.approx(12 + 4 * math.log(2), rel=1e-4)
+
+
+def test_optimal_gamma():
+    """PDLT (B.36)-(B.37): the printed form in closed form, and the complete one by its definition."""
+    q = 4 / 50 / 0.1
+    found = fw.critical.optimal_gamma("relu", 0.1, outputs=10, form="printed")
+    assert found**2 == pytest.approx(3 - math.sqrt(4 + q))
+    assert fw.critical.optimal_gamma("tanh", 0.5, outputs=10) ** 4 == pytest.approx(1 - 1.5 * 4 / 50 / 0.5)
+    found = fw.critical.optimal_gamma("relu", 0.1, outputs=10)
+    assert fw.critical.residual_nu("relu", found) * 0.1 == pytest.approx(4 / 50)
+    assert fw.critical.optimal_gamma("relu", 0.016, outputs=10) == 0.0  # r* of the MLP
+    assert fw.critical.optimal_gamma("relu", 0.0, outputs=10) == 0.0
+    assert fw.critical.optimal_gamma("relu", 0.0161, outputs=10) > 0.7  # where nu comes back to 5
+
+
+def test_errors():
+    """What cannot be critical is refused."""
+    with pytest.raises(fw.DomainError, match="gamma"):
+        fw.critical.residual_nu("relu", 1.0)
+    with pytest.raises(fw.NotTunableError):
+        fw.critical.residual_nu("softplus", 0.5)
+    with pytest.raises(fw.UnknownNameError, match="form"):
+        fw.critical.residual_nu("relu", 0.5, "book")  # type: ignore[arg-type]
+    with pytest.raises(fw.DomainError, match="ratio"):
+        fw.critical.optimal_gamma("relu", 1e6, outputs=10)
