@@ -112,7 +112,7 @@ def mean_deviation(moments: Moments) -> tuple[Float[Array, "*batch P"], Float[Ar
     """Mean minus reference, and its standard error."""
     M = moments.count
     central = about(moments, moments.reference + moments.d / M)
-    squares = diagonal(central.averages)
+    squares = jnp.maximum(diagonal(central.averages), 0)  # negative by rounding only
     return moments.d / M, jnp.sqrt(squares / (M - 1) / M)
 
 
