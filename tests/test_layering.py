@@ -17,7 +17,7 @@ FLOORS = [
     {"realised", "runs"},
     {"exact", "expansion", "proportional", "ensembles"},
     {"critical"},
-    {"learning", "information"},
+    {"learning", "entropies"},
     {"advice"},
     {"figures"},
     {"reports"},

@@ -2,7 +2,7 @@
 
 The names here are what most people need. The rest is in the rooms, each a namespace: `fw.gaussian`, `fw.activations`,
 `fw.shaped`, `fw.kernels`, `fw.realised`, `fw.results`, `fw.expansion`, `fw.exact`, `fw.proportional`, `fw.ensembles`, `fw.critical`,
-`fw.learning`, `fw.advice`, `fw.figures`, `fw.reports`.
+`fw.entropies`, `fw.learning`, `fw.advice`, `fw.figures`, `fw.reports`.
 """
 
 from importlib.metadata import version as _version
@@ -12,6 +12,7 @@ from . import (
     advice as advice,
     critical as critical,
     ensembles as ensembles,
+    entropies as entropies,
     exact as exact,
     expansion as expansion,
     figures as figures,
@@ -51,6 +52,7 @@ from .critical import (
     susceptibilities as susceptibilities,
 )
 from .ensembles import ntk_samples as ntk_samples, simulate as simulate
+from .entropies import information as information
 from .expansion import flow as flow
 from .kernels import frozen_ntk as frozen_ntk, kernel as kernel
 from .learning import (
