@@ -37,16 +37,13 @@ def find_kinks(value: Callable[[Array], Array]) -> tuple[float, ...]:
     def in_units(z: Float[np.ndarray, " n"]) -> Float[np.ndarray, "orders n"]:
         return sampled(value, z) / unit
 
-    found: set[float] = set()
     with np.errstate(invalid="ignore", over="ignore"):
         on_nodes = in_units(nodes)
-        for order in range(_HIGHEST + 1):
-            low, high = on_nodes[:, :-1], on_nodes[:, 1:]
-            suspicious = _unexplained(low, high, order, np.diff(nodes)) > _SUSPICIOUS * (1 + np.abs(low[order]))
-            noise = _NOISE * _largest_nearby(on_nodes[order])[:-1][suspicious]
-            left, right = nodes[:-1][suspicious], nodes[1:][suspicious]
-            if len(left):
-                found.update(_jumps(in_units, left, right, order, noise))
+        low, high, step = on_nodes[:, :-1], on_nodes[:, 1:], np.diff(nodes)
+        unexplained = np.stack([_unexplained(low, high, order, step) for order in range(_HIGHEST + 1)])
+        order, at = np.nonzero(unexplained > _SUSPICIOUS * (1 + np.abs(low[: _HIGHEST + 1])))
+        noise = _NOISE * np.stack([_largest_nearby(values) for values in on_nodes[: _HIGHEST + 1]])[order, at]
+        found = _jumps(in_units, nodes[at], nodes[at + 1], order, noise) if len(at) else set()
     near = sum(abs(kink) <= _NEAR for kink in found)
     if near > MOST_KINKS:
         got = f"a function that jumps, or whose derivatives jump, at {near} points within {_NEAR:g} of zero"
@@ -54,9 +51,10 @@ def find_kinks(value: Callable[[Array], Array]) -> tuple[float, ...]:
     return tuple(sorted(found))
 
 
-def _unexplained(low: np.ndarray, high: np.ndarray, order: int, step: np.ndarray) -> np.ndarray:
+def _unexplained(low: np.ndarray, high: np.ndarray, order: int | np.ndarray, step: np.ndarray) -> np.ndarray:
     """The change of a derivative between two nodes beyond what the next derivative accounts for."""
-    return np.abs(high[order] - low[order] - step * (low[order + 1] + high[order + 1]) / 2)
+    at = np.arange(len(step))
+    return np.abs(high[order, at] - low[order, at] - step * (low[order + 1, at] + high[order + 1, at]) / 2)
 
 
 def _largest_nearby(values: np.ndarray) -> np.ndarray:
@@ -65,10 +63,14 @@ def _largest_nearby(values: np.ndarray) -> np.ndarray:
 
 
 def _jumps(
-    sampled: Callable[[np.ndarray], np.ndarray], left: np.ndarray, right: np.ndarray, order: int, noise: np.ndarray
+    sampled: Callable[[np.ndarray], np.ndarray],
+    left: np.ndarray,
+    right: np.ndarray,
+    order: np.ndarray,
+    noise: np.ndarray,
 ) -> set[float]:
-    """The points in the intervals to which a jump, or a pole, of the derivative of this order shrinks."""
-    of_left, of_right, earlier = sampled(left), sampled(right), np.zeros_like(left)
+    """The points in the intervals to which a jump, or a pole, of the derivative of the order suspected there shrinks."""
+    of_left, of_right, earlier, at = sampled(left), sampled(right), np.zeros_like(left), np.arange(len(left))
     for halving in range(_HALVINGS):
         middle = (left + right) / 2
         of_middle = sampled(middle)
@@ -78,8 +80,8 @@ def _jumps(
         left, right = np.where(in_first, left, middle), np.where(in_first, middle, right)
         of_left, of_right = np.where(in_first, of_left, of_middle), np.where(in_first, of_middle, of_right)
         if halving == _HALVINGS - _LAST:
-            earlier = np.maximum(np.abs(of_left[order]), np.abs(of_right[order]))
-    before, after = of_left[order], of_right[order]
+            earlier = np.maximum(np.abs(of_left[order, at]), np.abs(of_right[order, at]))
+    before, after = of_left[order, at], of_right[order, at]
     smaller, larger = np.minimum(np.abs(before), np.abs(after)), np.maximum(np.abs(before), np.abs(after))
     is_jump = np.abs(after - before) > np.maximum(_JUMP * np.maximum(1.0, smaller), noise)
     is_pole = larger > _POLE * (1 + earlier)

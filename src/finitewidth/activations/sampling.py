@@ -24,7 +24,9 @@ def _program(value: Callable[[Array], Array]) -> Callable[[Array], Array]:
 @entry(nan=True)
 def sampled(value: Callable[[Array], Array], z: Float[np.ndarray, " n"]) -> Float[np.ndarray, "orders n"]:
     """The function and its first five derivatives at each point; kinks are not looked at."""
-    batches = max(1, -(-len(z) // _BATCH))
+    if len(z) == 0:
+        return np.empty((ORDERS, 0))
+    batches = -(-len(z) // _BATCH)
     padded = np.pad(z, (0, batches * _BATCH - len(z))).reshape(batches, _BATCH)
     program = _program(value)
     with jax.ensure_compile_time_eval():
