@@ -45,7 +45,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_finish(session):
-    """Traces of programs are many small objects that live long: looking for rubbish among them as often as usual takes a tenth of the time."""
+    """Traces of programs are many small objects that live long: to look for rubbish among them as usual takes a tenth of the time."""
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
 
