@@ -11,6 +11,7 @@ from pathlib import Path
 import jax
 import jaxtyping
 import pytest
+import threadpoolctl
 
 HERE = Path(__file__).parent
 MAPPED_REGIONS = Path("/proc/self/maps")
@@ -48,6 +49,10 @@ def pytest_collection_finish(session):
     """Traces of programs are many small objects that live long: to look for rubbish among them as usual takes a tenth of the time."""
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
+    if not session.config.getoption("--measured"):
+        threadpoolctl.threadpool_limits(
+            1
+        )  # each worker has one core: threads of linear algebra would wait for each other
 
 
 def pytest_configure(config):

@@ -9,7 +9,7 @@ from finitewidth.ensembles.forward_backward import draw, forward
 from finitewidth.ensembles.gaussian_matrix import DenseGaussian
 from finitewidth.learning import LOSSES, gradient_step
 from finitewidth.learning.training.dense import descended
-from finitewidth.learning.training.matrices import LazyMatrix
+from finitewidth.learning.training.matrices import DenseMatrix, LazyMatrix
 from finitewidth.learning.training.one_network import LearningNetwork
 from finitewidth.networks import MLP
 from finitewidth.realised.parameters import Parameters, apply
@@ -71,15 +71,19 @@ def test_a_dense_step_is_a_gradient_step():
     jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, atol=1e-13), moved, expected)
 
 
-def test_initial_outputs_have_their_law():
-    """Of networks of 20 to 24 neurons, in standard errors: E[z z] is that of the kernel chain, and biases are there."""
-    outputs = np.stack([LearningNetwork(NET, np.random.default_rng([5, i])).forward(X).outputs for i in range(150)])
-    reference = np.stack(
-        [
-            np.asarray(forward(draw(NET, jax.random.key(i), DenseGaussian), X)[0].preactivations[-1][-1])
-            for i in range(150)
-        ]
-    )
-    ours, theirs = (np.einsum("mai,mbi->mab", z, z) for z in (outputs, reference))
-    error = np.sqrt((ours.var(axis=0) + theirs.var(axis=0)) / 150)
-    np.testing.assert_array_less(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)), 4 * error)
+@pytest.mark.parametrize("kind", [LazyMatrix, DenseMatrix])
+def test_every_layer_is_drawn_with_its_law(kind):
+    r"""Given the layer before, neurons are independent and Gaussian, PDLT (4.70), and biases are part of it: in standard errors of
+    the 800 neurons of one network, for all pairs of samples and each layer."""
+    net = NET.replace(widths=(2, 800, 800, 800, 800, 800))
+    network = LearningNetwork(net, np.random.default_rng(5), kind)
+    signal = X
+    for weights, bias, C_b, C_W in zip(network.weights, network.biases, net.C_b, net.C_W, strict=True):
+        z = np.asarray(weights.times(signal)[0]) + bias
+        expected = float(C_b) + float(C_W) * signal @ signal.T / signal.shape[1]
+        error = np.sqrt((expected**2 + np.outer(np.diag(expected), np.diag(expected))) / 800)
+        np.testing.assert_array_less(np.abs(z @ z.T / 800 - expected), 4.5 * error)
+        np.testing.assert_array_less(np.abs(z.mean(axis=1)), 4.5 * np.sqrt(np.diag(expected) / 800))
+        np.testing.assert_array_less(np.abs(np.var(bias) / float(C_b) - 1), 4.5 * np.sqrt(2 / 800))
+        signal = np.tanh(z)
+    np.testing.assert_allclose(LearningNetwork(net, np.random.default_rng(5), kind).forward(X).outputs, z, atol=1e-12)

@@ -23,6 +23,7 @@ TOLERANCE = 1e3 * float(np.finfo(float).eps)
 """A rest smaller than this, relative to its vector, is rounding and adds no direction."""
 
 _LEANS = 0.1  # a direction with more than this in the span was mostly rounding, and is projected again
+_ALIKE = 1 - 1e-9  # of two rests that are as large as each other the first is taken
 _SKEW = 1e-9  # overlaps of directions from which on answers would not have their law
 
 
@@ -123,7 +124,9 @@ def _directions(rest: Float[Array, "m n"]) -> _Split:
 
     def take(state: tuple[Array, Array, _Split]) -> tuple[Array, Array, _Split]:
         rest, size, split = state
-        largest = jnp.argmax(size)
+        largest = jnp.argmax(
+            size > _ALIKE * jnp.max(size)
+        )  # the first of those: which is largest by rounding must not matter
         direction = rest[largest] / size[largest]
         along = rest @ direction
         rest = rest - along[:, None] * direction
