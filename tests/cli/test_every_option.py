@@ -1,6 +1,7 @@
 """What a command writes is what the library returns: every command, every option, each with a value that is no default."""
 
 import argparse
+import functools
 import json
 from collections.abc import Callable
 from importlib import import_module
@@ -19,6 +20,7 @@ from finitewidth import cli, figures
 
 SDE = import_module("finitewidth.proportional")  # where the command finds covariance_sde
 ADVICE, PHASES = import_module("finitewidth.advice.token_fates"), import_module("finitewidth.cli.phase_diagram")
+REPORTS, SHAPING = import_module("finitewidth.reports"), import_module("finitewidth.reports.sections.shaping")
 FINE = 21  # points a side of a picture
 
 INPUTS = np.array([[1.0, 0.0, 0.5, -1.0], [0.5, 1.0, 0.0, 2.0]])
@@ -60,7 +62,7 @@ TRANSFORMER = (
 def report_on_a_transformer():
     attention = fw.ShapedAttention(0.3, 1.5, heads=3, output_projection=True)
     block = fw.ShapedTransformer(attention, fw.ShapedResNet(0.4, 0.5, -0.5, hidden_ratio=3.0))
-    found = fw.transformer_report(block.at(width=12, depth=3), 0.6 * np.eye(2) + 0.4, networks=16, seed=3)
+    found = fw.transformer_report(block.at(width=12, depth=3), 0.6 * np.eye(2) + 0.4, networks=16, seed=3, paths=16)
     return {"out.json": found.data, "out.html": f"{found.to_html()}\n", "text": str(found)}
 
 
@@ -236,6 +238,9 @@ def run(tmp_path, monkeypatch, capsys):
     readers[".npz"] = arrays
     monkeypatch.setattr(ADVICE, "_PATHS", 16)  # few and coarse, here and in the library's own calls: it takes less time
     monkeypatch.setattr(PHASES, "_FINE", FINE)
+    few = functools.partial(SHAPING.recommend_shaping, gammas=(0.05, 0.9), temperatures=(1.0,))
+    monkeypatch.setattr(SHAPING, "recommend_shaping", few)
+    monkeypatch.setattr(REPORTS, "transformer_report", functools.partial(REPORTS.transformer_report, paths=16))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "88")  # as wide as the library prints
     monkeypatch.setattr(Figure, "savefig", saved)
