@@ -71,7 +71,13 @@ from .networks.shaped import (
     ShapedTransformer as ShapedTransformer,
 )
 from .proportional import covariance_sde as covariance_sde
-from .realised import draw_parameters as draw_parameters, empirical_ntk as empirical_ntk, ntk as ntk
+from .realised import (
+    ddntk as ddntk,
+    dntk as dntk,
+    draw_parameters as draw_parameters,
+    empirical_ntk as empirical_ntk,
+    ntk as ntk,
+)
 from .reports import (
     compare as compare,
     report as report,

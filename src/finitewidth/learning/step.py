@@ -19,7 +19,7 @@ from .._errors import DomainError, ShapeError
 from .._validation import as_count, as_floats, as_inputs, as_number
 from ..networks import MLP
 from ..realised.observable import Observable, check_observable
-from ..realised.parameters import Parameters, as_parameters, preactivations
+from ..realised.parameters import Parameters, as_parameters, preactivations, rates_of_parameters
 from .losses import Loss, as_loss, checked_loss
 
 
@@ -115,13 +115,6 @@ def predicted_change(
     check_observable(observable, (len(seen), net.widths[at]), "observable")
     change = _update(net, params, *_batch(inputs, targets, batch), rate, as_loss(loss))
     return _along(lambda theta: observable(preactivations(net, theta, seen)[at - 1]), params, change)
-
-
-def rates_of_parameters(net: MLP) -> Parameters:
-    r"""$\lambda_\mu$ of every group of parameters: $\lambda_b^{(\ell)}$ and $\lambda_W^{(\ell)}/n_{\ell-1}$, PDLT (8.6); one number a
-    group, which broadcasts to the group's shape."""
-    weights = (rate / n for rate, n in zip(net.lambda_W, net.widths[:-1], strict=True))
-    return Parameters(tuple(jnp.reshape(rate, (1, 1)) for rate in weights), tuple(net.lambda_b[:, None]))
 
 
 def _update(net: MLP, params: Parameters, x: Array, y: Array, rate: float, loss: Loss) -> Parameters:

@@ -85,6 +85,13 @@ def _next(
     return activation(z) @ W.T + b
 
 
+def rates_of_parameters(net: MLP) -> Parameters:
+    r"""$\lambda_\mu$ of every group of parameters: $\lambda_b^{(\ell)}$ and $\lambda_W^{(\ell)}/n_{\ell-1}$, PDLT (8.6); one number a
+    group, which broadcasts to the group's shape."""
+    weights = (rate / n for rate, n in zip(net.lambda_W, net.widths[:-1], strict=True))
+    return Parameters(tuple(jnp.reshape(rate, (1, 1)) for rate in weights), tuple(net.lambda_b[:, None]))
+
+
 def as_parameters(net: MLP, params: Any) -> Parameters:
     """`params` if they are those of a network of these widths, with finite entries."""
     as_mlp(net)

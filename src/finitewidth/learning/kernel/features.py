@@ -10,8 +10,7 @@ from ..._arrays import Array
 from ..._entry import entry
 from ..._validation import as_inputs
 from ...networks import MLP, as_mlp
-from ...realised.parameters import Parameters, as_parameters, preactivations
-from ..step import rates_of_parameters
+from ...realised.parameters import Parameters, as_parameters, preactivations, rates_of_parameters
 
 
 @entry()

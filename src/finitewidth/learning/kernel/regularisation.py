@@ -17,8 +17,7 @@ from ...gaussian.accuracy import gram_rule
 from ...gaussian.pairs import PairRule, pair_moment
 from ...kernels.kernel_map import gram, largest_variance
 from ...networks import MLP, Layer, as_mlp
-from ...realised.parameters import Parameters, as_parameters, preactivations
-from ..step import rates_of_parameters
+from ...realised.parameters import Parameters, as_parameters, preactivations, rates_of_parameters
 
 
 @entry()
