@@ -52,7 +52,7 @@ from .critical import (
     susceptibilities as susceptibilities,
 )
 from .ensembles import ntk_samples as ntk_samples, simulate as simulate
-from .entropies import information as information
+from .entropies import aspect_ratio as aspect_ratio, information as information
 from .expansion import flow as flow
 from .kernels import frozen_ntk as frozen_ntk, kernel as kernel
 from .learning import (

@@ -157,6 +157,12 @@ def test_two_samples_to_the_next_order():
     assert abs(first - 4 * second) < 4.5 * math.hypot(e_1, 4 * e_2)
 
 
+def test_networks_that_died_are_counted():
+    """All eight ReLUs of a layer are silent in one network of 256."""
+    with pytest.raises(fw.DomainError, match=r"of 1000 networks whose neurons are all silent.*wider layers"):
+        fw.information(fw.MLP("relu", (2, 8, 8, 1), C_W=2.0), [[1.0, 0.5]], networks=1000)
+
+
 def test_jackknife_of_a_mean_and_of_its_square():
     """The error of a mean is the usual one, and the bias of its square is removed."""
     values = np.random.default_rng(0).normal(size=GROUPS)

@@ -1,5 +1,6 @@
 """Information: entropies, and what neurons and samples tell of one another (PDLT appendix A)."""
 
+from .aspect_ratio import AspectRatio as AspectRatio, aspect_ratio as aspect_ratio, optimal_ratio as optimal_ratio
 from .by_layer import Information as Information, Orders as Orders, information as information
 from .discrete import (
     cross_entropy as cross_entropy,

@@ -69,7 +69,7 @@ def action_couplings(G: float, V: float, width: int, neurons: int = 1, u: float 
 
     Examples:
         >>> [round(coupling, 6) for coupling in fw.entropies.action_couplings(1.0, 2.0, width=100)]
-        [1.02778, 0.0182]
+        [1.027797, 0.0182]
     """
     size, vertex, sextic = as_number(G, "G"), as_number(V, "V"), as_number(u, "u")
     if size <= 0:

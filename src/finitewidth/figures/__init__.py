@@ -9,6 +9,7 @@ from .comparison import (
 from .evidence_by_weights import evidence_by_weights as evidence_by_weights
 from .flow_by_depth import flow_by_depth as flow_by_depth, kernel_by_depth as kernel_by_depth
 from .generalisation import along_line as along_line, generalisation_by_depth as generalisation_by_depth
+from .information import aspect_ratio_curve as aspect_ratio_curve, information_by_depth as information_by_depth
 from .law_densities import covariance_density as covariance_density, law_densities as law_densities
 from .lines import lines as lines
 from .phase_diagram import phase_diagram as phase_diagram
