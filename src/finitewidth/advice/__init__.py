@@ -8,6 +8,13 @@ from .learning_rates import (
     learning_rates as learning_rates,
     standard_rates as standard_rates,
 )
+from .scaling import (
+    GroupScaling as GroupScaling,
+    ScalingRule as ScalingRule,
+    TransformerScaling as TransformerScaling,
+    scaling_rule as scaling_rule,
+    transformer_scaling as transformer_scaling,
+)
 from .token_fates import (
     Fates as Fates,
     ShapingAdvice as ShapingAdvice,
