@@ -17,6 +17,7 @@ from ..networks import LayeredNetwork
 from ..results import Flow
 from .differential_flow import differential_flow
 from .next_order import next_order_flow
+from .persistent import persistent_metric_flow
 from .recursion import metric_flow
 from .tangent import tangent_flow
 
@@ -76,8 +77,12 @@ def flow(
 def _groups(
     net: LayeredNetwork, x: Any, K1: Float[Array, "N N"], largest: float, through: Through, next_order: bool
 ) -> Flow[Array]:
-    if net.neurons_persist and through != "kernel":
-        raise DomainError("through", repr(through), "'kernel' for a network whose neurons persist")
+    if net.neurons_persist and next_order:
+        raise DomainError(
+            "next_order", "True for a residual network", "an MLP: its neurons are drawn anew in each layer"
+        )
+    if net.neurons_persist and through == "vertex":
+        return Flow(net, *persistent_metric_flow(net, K1, largest))
     further = next_order_flow(net, K1, largest) if next_order else None
     if through in ("dntk", "ddntk"):
         found = differential_flow(net, K1, first_overlap(net, x, K1), largest, to_second=through == "ddntk")
