@@ -81,6 +81,9 @@ def _groups(
         raise DomainError(
             "next_order", "True for a residual network", "an MLP: its neurons are drawn anew in each layer"
         )
+    if net.neurons_persist and through == "ntk":
+        want = "'kernel' or 'vertex' for a residual network; `frozen_ntk` is its tangent kernel at infinite width"
+        raise DomainError("through", "'ntk'", want)
     if net.neurons_persist and through == "vertex":
         return Flow(net, *persistent_metric_flow(net, K1, largest))
     further = next_order_flow(net, K1, largest) if next_order else None
