@@ -7,7 +7,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from ..kernels.pairs import pair_index
 from ..networks import LayeredNetwork
-from ..results import Measurement, Metric, Tangent
+from ..results import Differential, Measurement, Metric, SecondDifferential, Tangent
 from .means import mean_and_error
 from .moments import covariance, mean_deviation
 from .tails import effective_of_mean, effective_of_variance
@@ -104,6 +104,23 @@ def measured_tangent(
         F=Measurement(*F, effective_networks=behind_F),
         layers=tuple(int(layer) + 1 for layer in layers),
     )
+
+
+def measured_differentials(
+    net: LayeredNetwork, samples: int, tally: Tally | None, networks: int, to_second: bool
+) -> tuple[Differential[Measurement], SecondDifferential[Measurement] | None]:
+    """P and Q, and R, S, T and U, of the last layer; all zero in a network of one layer."""
+    shape = (6 if to_second else 2, *[samples] * 4)
+    figures, behind = np.zeros((2, *shape)), np.full(shape, float(networks))
+    if tally is not None and tally.differentials is not None and tally.tails_of_differentials is not None:
+        figures[:] = mean_and_error(tally.differentials)
+        behind[:] = effective_of_mean(tally.tails_of_differentials)
+    found = [
+        Measurement(mean[None], error[None], count[None]) for mean, error, count in zip(*figures, behind, strict=True)
+    ]
+    layers = (net.depth,)
+    second = SecondDifferential(*found[2:], layers=layers) if to_second else None
+    return Differential(*found[:2], layers=layers), second
 
 
 def _behind_covariance(one: Float[Array, "L P"], other: Float[Array, "L P"]) -> Float[np.ndarray, "L P P"]:

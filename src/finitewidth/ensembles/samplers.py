@@ -36,6 +36,8 @@ class Sample(eqx.Module):
     neurons: Float[Array, "*later n P"] | None = None
     """Where it does, what each of them sees, on pairs of samples."""
     tangent: TangentSample | None = None
+    differentials: Float[Array, "*kinds N N N N"] | None = None
+    """P and Q of the last layer, then R, S, T and U if they are measured."""
 
 
 class Sampler(eqx.Module):

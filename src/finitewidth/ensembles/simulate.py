@@ -11,7 +11,7 @@ from ..results import CovarianceLaw, Flow, Measurement
 from .shaped.simulation import LARGEST_NORM, simulate_block
 from .simulation import simulate_layers
 
-Through = Literal["vertex", "ntk"]
+Through = Literal["vertex", "ntk", "dntk", "ddntk"]
 
 
 @overload
@@ -84,7 +84,8 @@ def simulate(
     - `through` (MLPs): how far to measure: `"vertex"`, the default, stops at the group `metric`, with `G`, `G1` and `V`; `"ntk"`
       adds the group `tangent`. With dense weights it measures every layer, the $n\times n$ kernels of all pairs of inputs being
       stored; with lazy ones only the last layer, at any width (`tangent.layers` says which: to measure another layer, make
-      it the last).
+      it the last). `"dntk"` adds the group `differential` and `"ddntk"` also `second_differential`, of the last layer, by automatic
+      differentiation of dense networks.
     - `save` (blocks): the number of intervals of depth after which covariances are kept; by default 50, or fewer where
       that would take more than a gigabyte.
     - `radius` (blocks): a network is stopped when the Frobenius norm of its covariance reaches it, and frozen there.

@@ -20,19 +20,25 @@ from ..networks import MLP, LayeredNetwork, ResidualMLP
 from ..results import Ensemble, Flow, Measurement
 from ..runs.lanes import lane_size
 from ..runs.run import run
+from .differential_samplers import DenseDifferentialSampler, check_can_be_measured
 from .many_populations import simulate_populations
-from .measured import measured_metric, measured_tangent
+from .measured import measured_differentials, measured_metric, measured_tangent
 from .residual import RESIDUAL_METHODS
 from .samplers import METHODS, Sampler
 from .tally import Tally, add_samples, new_tally
 from .tangent_samplers import TANGENT_METHODS
 from .trust import warn_of_few_networks
 
-Through = Literal["vertex", "ntk"]
+Through = Literal["vertex", "ntk", "dntk", "ddntk"]
 
 _WIDEST_DENSE = 256  # the width from which tangent kernels are measured lazily unless said otherwise
 _METHODS: dict[type, dict[str, dict[str, Callable[[Any, Float[Array, "N n_0"]], Sampler]]]] = {
-    MLP: {"vertex": METHODS, "ntk": TANGENT_METHODS},
+    MLP: {
+        "vertex": METHODS,
+        "ntk": TANGENT_METHODS,
+        "dntk": {"dense": partial(DenseDifferentialSampler, to_second=False)},
+        "ddntk": {"dense": partial(DenseDifferentialSampler, to_second=True)},
+    },
     ResidualMLP: {"vertex": RESIDUAL_METHODS},
 }
 _POPULATION = "population"
@@ -56,11 +62,13 @@ def simulate_layers(
     if not isinstance(through, str) or through not in _METHODS[MLP]:
         raise UnknownNameError("through", through, _METHODS[MLP])
     method = _method(net, method, through)
+    if through in ("dntk", "ddntk"):
+        check_can_be_measured(net.activation, len(inputs), to_second=through == "ddntk")
     if chunk_size is not None:
         chunk_size = as_count(chunk_size, "chunk_size")
 
     kernels = kernel_recursion(net, net.first_kernel(inputs))
-    limit = tangent_kernel_recursion(net, inputs, kernels) if through == "ntk" else None
+    limit = None if through == "vertex" else tangent_kernel_recursion(net, inputs, kernels)
     how: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "checkpoint": checkpoint}
     tally = metric = None
     if net.depth > 1 and method == _POPULATION:
@@ -77,11 +85,16 @@ def simulate_layers(
             check=partial(_check_finite, net=net),
             **how,
         )
+    first = second = None
+    if through in ("dntk", "ddntk"):
+        first, second = measured_differentials(net, len(inputs), tally, networks, to_second=through == "ddntk")
     measured = Flow(
         net,
         np.asarray(kernels),
         measured_metric(net, kernels, tally, networks) if metric is None else metric,
         None if limit is None else measured_tangent(net, limit, tally, networks),
+        differential=first,
+        second_differential=second,
         ensemble=Ensemble(networks, seed, method),
     )
     if net.depth > 1:
@@ -111,9 +124,13 @@ def _method(net: LayeredNetwork, method: Any, through: Through) -> str:
             "method", repr(method), f"one of {', '.join(known)}: populations follow metrics, not neurons"
         )
     if isinstance(method, str) and method in ("chain", _POPULATION) and method not in known:
+        others = " or ".join(map(repr, known))
         raise ArgumentError(
-            "method", f"{method!r}, under which weights do not exist", "'dense' or 'lazy' for through='ntk'"
+            "method", f"{method!r}, under which weights do not exist", f"{others} for through={through!r}"
         )
+    if method == "lazy" and "dense" in known and method not in known:
+        got = "'lazy', whose weights forget all but a few products: derivatives of kernels ask for more"
+        raise ArgumentError("method", got, f"'dense' for through={through!r}")
     if not isinstance(method, str) or method not in known:
         raise UnknownNameError("method", method, known)
     return method

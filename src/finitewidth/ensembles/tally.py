@@ -35,6 +35,9 @@ class Tally(eqx.Module):
     """Of the metric."""
     finite: Bool[Array, " later"]
     tangent: TangentTally | None = None
+    differentials: Means | None = None
+    """Of P, Q and so on in the last layer."""
+    tails_of_differentials: Tails | None = None
 
     def checks(self) -> dict[str, Bool[np.ndarray, " layers"]]:
         """Whether what has been summed is finite: by name, layer by layer up to the last one."""
@@ -43,6 +46,8 @@ class Tally(eqx.Module):
             found["tangent kernel"] = _finite(self.tangent.joint.d)
             squares = self.tangent.joint.dddd, self.tangent.B.squares, self.tangent.F.squares
             found["square of the tangent kernel's statistics"] = jnp.stack(list(map(_finite, squares))).all(axis=0)
+        if self.differentials is not None:
+            found["square of the tangent kernel's differentials"] = jnp.isfinite(self.differentials.squares).all()[None]
         return {what: np.asarray(finite) for what, finite in found.items()}
 
 
@@ -56,6 +61,7 @@ def new_tally(shapes: Sample, kernels: Float[Array, "L N N"], limit: Float[Array
     measured = len(shapes.tangent.kernels)
     reference = jnp.concatenate([pairs.pack(kernels), pairs.pack(limit)], axis=-1)[-measured:]
     shape = shapes.tangent.B.shape  # that of F too
+    kinds = None if shapes.differentials is None else shapes.differentials.shape
     return Tally(
         tally.moments,
         tally.tails,
@@ -68,6 +74,8 @@ def new_tally(shapes: Sample, kernels: Float[Array, "L N N"], limit: Float[Array
             no_tails(shape, orders=3),
             no_tails(shape, orders=3),
         ),
+        None if kinds is None else no_samples(kinds),
+        None if kinds is None else no_tails(kinds, orders=3),
     )
 
 
@@ -79,11 +87,17 @@ def add_samples(tally: Tally, samples: Sample, counted: Bool[Array, " B"]) -> Ta
     tangent = tally.tangent
     if tangent is not None and samples.tangent is not None:
         tangent = _add_tangent(tangent, seen, samples.tangent, counted)
+    differentials, tails = tally.differentials, tally.tails_of_differentials
+    if differentials is not None and tails is not None and samples.differentials is not None:
+        differentials = means.add_samples(differentials, samples.differentials, counted)
+        tails = add_tails(tails, samples.differentials, counted)
     return Tally(
         add_replicas(tally.moments, seen, counted),
         add_tails(tally.tails, packed, counted),
         tally.finite & finite.all(axis=0),
         tangent,
+        differentials,
+        tails,
     )
 
 

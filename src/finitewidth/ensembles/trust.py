@@ -11,6 +11,7 @@ from ..results import Flow, Measurement
 from ..results.measurement import ENOUGH_NETWORKS
 
 _METRIC, _TANGENT = ("G", "V"), ("H", "A", "B", "D", "F")  # G1 has the errors of G, and H1 those of H
+_FIRST, _SECOND = ("P", "Q"), ("R", "S", "T", "U")
 
 
 def warn_of_few_networks(measured: Flow[Measurement]) -> None:
@@ -20,6 +21,10 @@ def warn_of_few_networks(measured: Flow[Measurement]) -> None:
     ]
     if measured.tangent is not None:
         groups.append((measured.tangent, _TANGENT, measured.tangent.layers))
+    if measured.differential is not None:
+        groups.append((measured.differential, _FIRST, measured.differential.layers))
+    if measured.second_differential is not None:
+        groups.append((measured.second_differential, _SECOND, measured.second_differential.layers))
     named, fewest = [], math.inf
     for group, names, layers in groups:
         for name in names:

@@ -49,14 +49,15 @@ class Flow(Result, eqx.Module, Generic[Leaf]):
 
     def table(self) -> Table:
         """One row for each layer and pair of inputs; of tensors with four indices the entry that belongs to the pair, as V(ab)(ab)."""
-        groups = {
-            name: value
-            for group in (self.metric, self.next_order, self.tangent, self.differential, self.second_differential)
-            if group is not None
-            for name, value in values_of(group).items()
-        }
+        groups, layers = {}, {}
+        for group in (self.metric, self.next_order, self.tangent, self.differential, self.second_differential):
+            if group is not None:
+                fields = values_of(group)
+                known = fields.pop("layers", range(1, len(self.K) + 1))
+                groups |= fields
+                layers |= dict.fromkeys(fields, known)
         facts = {"net": self.net} if self.ensemble is None else {"net": self.net, **values_of(self.ensemble)}
-        return table_of_flow(np.asarray(self.K), groups, groups.pop("layers", ()), facts)
+        return table_of_flow(np.asarray(self.K), groups, layers, facts)
 
     def known_metric(self) -> Metric[Leaf]:
         """The group `metric`, or a clear error."""

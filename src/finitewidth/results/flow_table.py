@@ -1,5 +1,6 @@
 """A flow as a table: one row for each layer and pair of inputs."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,12 +35,12 @@ _ENTRIES = {
 
 
 def table_of_flow(
-    K: np.ndarray, groups: dict[str, Any], tangent_layers: tuple[int, ...], facts: dict[str, Any]
+    K: np.ndarray, groups: dict[str, Any], layers: dict[str, Sequence[int]], facts: dict[str, Any]
 ) -> Table:
-    """`groups` are the fields by name, arrays or measurements; those of tangent kernels may be known in some layers only."""
+    """`groups` are the fields by name, arrays or measurements; `layers` says in which layers each is known."""
     depth, samples = K.shape[:2]
     a, b = np.triu_indices(samples)
-    every, measured = np.arange(depth), np.asarray(tangent_layers, dtype=int) - 1
+    every = np.arange(depth)
     columns = {
         "layer": np.repeat(every + 1, len(a)),
         "input_a": np.tile(a, depth),
@@ -52,6 +53,6 @@ def table_of_flow(
         parts = value.as_columns(name) if isinstance(value, Measurement) else {name: value}
         for part, array in parts.items():
             column = np.full((depth, len(a)), np.nan)
-            column[every if len(array) == depth else measured] = np.asarray(array)[(slice(None), *index)]
+            column[np.asarray(layers.get(name, every + 1), dtype=int) - 1] = np.asarray(array)[(slice(None), *index)]
             columns[part] = column.ravel()
     return Table(facts, columns)

@@ -23,16 +23,16 @@ class Component:
     value: Callable[[Flow[Any]], Any]
     size: Callable[[Flow[Array]], np.ndarray]
     """Of each layer."""
-    of_tangent_kernel: bool = False
+    group: str = "metric"
+    """To which group of a flow it belongs."""
 
     def columns(self, theory: Flow[Array], measured: Flow[Measurement]) -> tuple[np.ndarray, ...]:
         """Name, layer, label, theory, measurement, standard error, whether that can be trusted, and natural size of every
         entry, layer by layer."""
         index = self.index(theory.K.shape[1])
-        # Tangent kernels may have been measured in some layers only.
-        layers = np.asarray(
-            measured.known_tangent().layers if self.of_tangent_kernel else np.arange(1, len(theory.K) + 1)
-        )
+        # Tangent kernels and their differentials may have been measured in some layers only.
+        every = range(1, len(theory.K) + 1)
+        layers = np.asarray(getattr(getattr(measured, self.group), "layers", every))
         found = self.value(measured)
         arrays = (np.asarray(self.value(theory))[layers - 1], found.mean, found.standard_error, found.trustworthy)
         values = [np.asarray(array)[(slice(None), *index)].ravel() for array in arrays]
@@ -49,8 +49,11 @@ class Component:
 
 def components(theory: Flow[Array], measured: Flow[Measurement]) -> list[Component]:
     """What both have."""
-    both = theory.tangent is not None and measured.tangent is not None
-    return [component for component in _ALL if both or not component.of_tangent_kernel]
+
+    def has(flow: Flow[Any], group: str) -> bool:
+        return group == "metric" or getattr(flow, group) is not None
+
+    return [each for each in _ALL if has(theory, each.group) and has(measured, each.group)]
 
 
 def _pairs(samples: int) -> Index:
@@ -107,16 +110,26 @@ def _width(theory: Flow[Array]) -> np.ndarray:
     return np.asarray(theory.previous_widths)
 
 
-_EXCHANGED, _TURNED = (2, 3, 0, 1), (1, 0, 3, 2)
+def _second(theory: Flow[Array]) -> np.ndarray:
+    return _tangent(theory) ** 3 / _kernel(theory)
+
+
+_EXCHANGED, _TURNED, _INNER, _LAST, _REVERSED = (2, 3, 0, 1), (1, 0, 3, 2), (0, 2, 1, 3), (0, 1, 3, 2), (3, 2, 1, 0)
 
 _ALL = (
     Component("G", _pairs, lambda flow: flow.G, _kernel),
     Component("G1", _pairs, lambda flow: flow.G1, lambda t: _width(t) * _kernel(t)),
     Component("V", _pairs_of_pairs, lambda flow: flow.V, lambda t: _kernel(t) ** 2),
-    Component("H", _pairs, lambda flow: flow.H, _tangent, True),
-    Component("H1", _pairs, lambda flow: flow.H1, lambda t: _width(t) * _tangent(t), True),
-    Component("A", _pairs_of_pairs, lambda flow: flow.A, lambda t: _tangent(t) ** 2, True),
-    Component("B", _quadruples(_EXCHANGED, _TURNED), lambda flow: flow.B, lambda t: _tangent(t) ** 2, True),
-    Component("D", _pairs_by_pairs, lambda flow: flow.D, lambda t: _kernel(t) * _tangent(t), True),
-    Component("F", _quadruples(_EXCHANGED), lambda flow: flow.F, lambda t: _kernel(t) * _tangent(t), True),
+    Component("H", _pairs, lambda flow: flow.H, _tangent, "tangent"),
+    Component("H1", _pairs, lambda flow: flow.H1, lambda t: _width(t) * _tangent(t), "tangent"),
+    Component("A", _pairs_of_pairs, lambda flow: flow.A, lambda t: _tangent(t) ** 2, "tangent"),
+    Component("B", _quadruples(_EXCHANGED, _TURNED), lambda flow: flow.B, lambda t: _tangent(t) ** 2, "tangent"),
+    Component("D", _pairs_by_pairs, lambda flow: flow.D, lambda t: _kernel(t) * _tangent(t), "tangent"),
+    Component("F", _quadruples(_EXCHANGED), lambda flow: flow.F, lambda t: _kernel(t) * _tangent(t), "tangent"),
+    Component("P", _quadruples(_INNER), lambda flow: flow.P, lambda t: _tangent(t) ** 2, "differential"),
+    Component("Q", _quadruples(), lambda flow: flow.Q, lambda t: _tangent(t) ** 2, "differential"),
+    Component("R", _quadruples(_LAST), lambda flow: flow.R, _second, "second_differential"),
+    Component("S", _quadruples(_TURNED), lambda flow: flow.S, _second, "second_differential"),
+    Component("T", _quadruples(_REVERSED), lambda flow: flow.T, _second, "second_differential"),
+    Component("U", _quadruples(_EXCHANGED), lambda flow: flow.U, _second, "second_differential"),
 )
