@@ -70,7 +70,11 @@ from .networks.shaped import (
     ShapedResNet as ShapedResNet,
     ShapedTransformer as ShapedTransformer,
 )
-from .proportional import covariance_sde as covariance_sde
+from .proportional import (
+    covariance_sde as covariance_sde,
+    feature_learning_sde as feature_learning_sde,
+    ntk_law as ntk_law,
+)
 from .realised import (
     ddntk as ddntk,
     dntk as dntk,

@@ -7,11 +7,12 @@ from .._entry import entry
 from .._errors import ArgumentError
 from ..networks import LayeredNetwork, Network
 from ..networks.shaped import Block, BlockNetwork
-from ..results import CovarianceLaw, Flow, Measurement
+from ..results import CovarianceLaw, FeatureLaw, Flow, Measurement
+from .features.simulation import simulate_features
 from .shaped.simulation import LARGEST_NORM, simulate_block
 from .simulation import simulate_layers
 
-Through = Literal["vertex", "ntk", "dntk", "ddntk"]
+Through = Literal["vertex", "ntk", "dntk", "ddntk", "features"]
 
 
 @overload
@@ -41,6 +42,23 @@ def simulate(
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> CovarianceLaw: ...
+@overload
+def simulate(
+    net: BlockNetwork,
+    x: Any,
+    networks: int = 10_000,
+    seed: int = 0,
+    method: str | None = None,
+    *,
+    through: Literal["features"],
+    targets: Any = None,
+    rate: float | None = None,
+    outputs: int | None = None,
+    save: int | None = None,
+    chunk_size: int | None = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> FeatureLaw: ...
 @entry()
 def simulate(
     net: Network,
@@ -50,12 +68,15 @@ def simulate(
     method: str | None = None,
     *,
     through: Through | None = None,
+    targets: Any = None,
+    rate: float | None = None,
+    outputs: int | None = None,
     save: int | None = None,
     radius: float | None = None,
     chunk_size: int | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-) -> Flow[Measurement] | CovarianceLaw:
+) -> Flow[Measurement] | CovarianceLaw | FeatureLaw:
     r"""Draw networks and measure what theory predicts.
 
     For an `MLP`: mean and covariance of the metrics $\widehat G^{(\ell)}$, PDLT (4.70), and of the tangent kernels
@@ -64,7 +85,8 @@ def simulate(
     a `ValidityWarning` says so, and `.trustworthy` marks the entries. For a block at a width and a depth,
     `block.at(width, depth)`: paths of the covariance of its tokens, as a
     [`CovarianceLaw`][finitewidth.results.covariance_law.CovarianceLaw]
-    like that of `covariance_sde`.
+    like that of `covariance_sde`; with `through="features"` also their backward pass and the first instant of their training, as a
+    [`FeatureLaw`][finitewidth.results.feature_law.FeatureLaw] like that of `feature_learning_sde`.
 
     **Arguments:**
 
@@ -86,6 +108,9 @@ def simulate(
       stored; with lazy ones only the last layer, at any width (`tangent.layers` says which: to measure another layer, make
       it the last). `"dntk"` adds the group `differential` and `"ddntk"` also `second_differential`, of the last layer, by automatic
       differentiation of dense networks.
+      For blocks `"features"`: kernels, gradients, tangent kernel and, with targets, velocities of features.
+    - `targets`, `rate`, `outputs` (features): $y$, shape (m,) or (m, outputs), of the loss $\tfrac12(f - y)^2$, $\eta_0$ of the rate
+      $\eta_0/(d + 1)$, and the number of outputs where there are no targets.
     - `save` (blocks): the number of intervals of depth after which covariances are kept; by default 50, or fewer where
       that would take more than a gigabyte.
     - `radius` (blocks): a network is stopped when the Frobenius norm of its covariance reaches it, and frozen there.
@@ -103,9 +128,17 @@ def simulate(
     how: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "checkpoint": checkpoint}
     if isinstance(net, LayeredNetwork):
         _refuse("a block at a width and depth", save=save, radius=radius)
+        _refuse("features of a block", targets=targets, rate=rate, outputs=outputs)
         return simulate_layers(net, x, networks, seed, method, through="vertex" if through is None else through, **how)
     if isinstance(net, BlockNetwork):
+        if through == "features":
+            _refuse("covariances without gradients", radius=radius)
+            method, rate = "chain" if method is None else method, 1.0 if rate is None else rate
+            return simulate_features(
+                net, x, networks, seed, method, targets=targets, rate=rate, outputs=outputs, save=save, **how
+            )
         _refuse("an MLP", through=through)
+        _refuse('`through="features"`', targets=targets, rate=rate, outputs=outputs)
         method, radius = "chain" if method is None else method, LARGEST_NORM if radius is None else radius
         return simulate_block(net, x, networks, seed, method, save=save, radius=radius, **how)
     want = "an MLP or a block at a width and a depth, `block.at(width, depth)`"

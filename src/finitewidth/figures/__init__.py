@@ -7,6 +7,7 @@ from .comparison import (
     deviations_by_time as deviations_by_time,
 )
 from .evidence_by_weights import evidence_by_weights as evidence_by_weights
+from .feature_laws import feature_density as feature_density, features_by_depth as features_by_depth
 from .flow_by_depth import flow_by_depth as flow_by_depth, kernel_by_depth as kernel_by_depth
 from .generalisation import along_line as along_line, generalisation_by_depth as generalisation_by_depth
 from .information import aspect_ratio_curve as aspect_ratio_curve, information_by_depth as information_by_depth

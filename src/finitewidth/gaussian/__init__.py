@@ -19,6 +19,7 @@ from .nearly_gaussian import (
 from .pairs import pair_moment as pair_moment, square_average as square_average
 from .products import product_moment as product_moment
 from .sign_moments import two_slope_average as two_slope_average
+from .sign_pairs import sign_pair_moments as sign_pair_moments, sign_pairs as sign_pairs
 from .wick import (
     gaussian_log_density as gaussian_log_density,
     gaussian_moment as gaussian_moment,

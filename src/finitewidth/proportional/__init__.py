@@ -6,6 +6,8 @@ from .correlation import (
     correlation_sde as correlation_sde,
 )
 from .covariance_sde import covariance_sde as covariance_sde
+from .features.feature_learning_sde import feature_learning_sde as feature_learning_sde
+from .features.ntk_law import TangentLaw as TangentLaw, ntk_law as ntk_law
 from .linear import (
     Normal as Normal,
     finite_log_determinant as finite_log_determinant,

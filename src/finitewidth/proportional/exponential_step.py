@@ -77,7 +77,7 @@ def _noise_step(
     block: ShapedBlock, factor: Float[Array, "m r"], drawn: Array, step: Float[Array, ""], moving: Bool[Array, " m"]
 ) -> Float[Array, "m r"]:
     kappa = block.value_noise * step
-    moved = product(factor, matrix_exponential(_geodesic(symmetric_normal(drawn[0]), kappa) / 2))
+    moved = product(factor, matrix_exponential(geodesic(symmetric_normal(drawn[0]), kappa) / 2))
     C, A = block.generator(gram(factor)), block.mixing(drawn[1:], factor)
     if C is None and A is None:
         return moved
@@ -93,7 +93,7 @@ def _mixed(exponent: Square, factor: Float[Array, "m r"], norms: Float[Array, " 
     return scale * product(matrix_exponential(exponent * scale.T / scale), factor / scale)
 
 
-def _geodesic(N: Float[Array, "r r"], kappa: Array) -> Float[Array, "r r"]:
+def geodesic(N: Float[Array, "r r"], kappa: Array) -> Float[Array, "r r"]:
     r"""The exponent of the values' step, $\sqrt{\kappa\Delta}\,N' - \tfrac{\kappa\Delta}2(r+1)I$, whose law is that of
     $\log V$ after a step from the identity, to second order.
 

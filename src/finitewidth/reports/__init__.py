@@ -2,6 +2,7 @@
 
 from .comparison import (
     Comparison as Comparison,
+    FeatureComparison as FeatureComparison,
     LawComparison as LawComparison,
     PredictionComparison as PredictionComparison,
     compare as compare,

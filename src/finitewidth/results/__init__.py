@@ -2,6 +2,7 @@
 
 from .covariance_law import CovarianceLaw as CovarianceLaw, PathStatus as PathStatus
 from .deviations import Deviations as Deviations
+from .feature_law import FeatureLaw as FeatureLaw
 from .flow import Ensemble as Ensemble, Flow as Flow, as_flow as as_flow
 from .groups import (
     Differential as Differential,

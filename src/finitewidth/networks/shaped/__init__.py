@@ -9,6 +9,7 @@ from .activation import (
     shaped_smooth as shaped_smooth,
 )
 from .attention import ShapedAttention as ShapedAttention
+from .bends import SlopeTensors as SlopeTensors, slope_tensors as slope_tensors
 from .block import ShapedBlock as ShapedBlock
 from .finite import Block as Block, BlockNetwork as BlockNetwork
 from .layer_norm import LayerNormTransformer as LayerNormTransformer

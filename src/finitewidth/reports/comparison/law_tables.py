@@ -18,14 +18,19 @@ def law_parts(law: CovarianceLaw) -> tuple[Part, ...]:
 
 def comparison_parts(first: CovarianceLaw, second: CovarianceLaw, rows: tuple[LawRow, ...]) -> tuple[Part, ...]:
     """Medians, central ranges and distances, entry by entry."""
+    heads = Words(f"first: {_title(first)}"), Words(f"second: {_title(second)}")
+    return _depth(first), *heads, rows_table(rows)
+
+
+def rows_table(rows: tuple[LawRow, ...]) -> Table:
+    """Medians, central ranges and distances as a table."""
     columns = [Column("entry", tuple(row.entry for row in rows), left=True)]
     for name, of in (("first", [row.first for row in rows]), ("second", [row.second for row in rows])):
         for head, i in ((f"{name} 5%", 0), ("median", 2), ("95%", 4)):
             columns.append(Column(head, tuple(f"{levels[i]:.3f}" for levels in of)))
     columns.append(Column("KS", tuple(f"{row.distance:.4f}" for row in rows)))
     columns.append(Column("p", tuple(_p_value(row.p_value) for row in rows)))
-    heads = Words(f"first: {_title(first)}"), Words(f"second: {_title(second)}")
-    return _depth(first), *heads, Table(tuple(columns))
+    return Table(tuple(columns))
 
 
 def _p_value(p: float) -> Words:

@@ -1,0 +1,1 @@
+"""Backward kernels and feature learning in the proportional limit."""
