@@ -131,6 +131,14 @@ def law(**about: typing.Any) -> typing.Any:
     return made_up_laws.from_to(made_up_laws.tokens(0.2), ends, block=BLOCK, **about)
 
 
+def feature_law(**about: typing.Any) -> typing.Any:
+    """On made-up numbers that belong together where that is checked: the same inputs for all paths."""
+    values = {name: filled(annotation, name) for name, annotation in fields_of(fw.results.FeatureLaw).items()}
+    values["Phi"][:] = values["Phi"][0, 0]
+    values["Phi"][:, 1:] += np.arange(4.0)[:, None, None, None]
+    return fw.results.FeatureLaw(**values | about)
+
+
 def transformer_report() -> typing.Any:
     of_networks = report()
     parts = of_networks.head, of_networks.sections, of_networks.foot
@@ -164,6 +172,8 @@ EXAMPLES: dict[type, typing.Callable[[], typing.Any]] = {
     fw.results.Differential: lambda: differentials(fw.results.Differential, "PQ"),
     fw.results.SecondDifferential: lambda: differentials(fw.results.SecondDifferential, "RSTU"),
     fw.results.CovarianceLaw: law,
+    fw.results.FeatureLaw: feature_law,
+    fw.reports.FeatureComparison: lambda: fw.compare(feature_law(), feature_law(width=8)),
     fw.reports.Comparison: lambda: fw.compare(made_up.theory(), measured_flow()),
     fw.reports.LawComparison: lambda: fw.compare(law(), law(width=8)),
     fw.reports.Report: report,
