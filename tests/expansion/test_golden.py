@@ -8,7 +8,8 @@ import pytest
 
 from finitewidth.expansion import flow
 from finitewidth.expansion.recursion import iterate
-from finitewidth.gaussian.hermite import HermiteRule
+from finitewidth.gaussian.grid import grid_rule
+from finitewidth.gaussian.hermite import hermite_rule
 from finitewidth.kernels.pairs import pair_index
 from finitewidth.networks import MLP
 
@@ -35,14 +36,14 @@ def test_two_quadratures_agree():
     """Sigmoid at layer 4, its inputs all but parallel, by Hermite modes instead of a grid of points: 12 digits of V and G1."""
     net = MLP("sigmoid", (3, 40, 30, 50, 1), C_b=0.1, C_W=1.5)
     theory = flow(net, kernel=KERNEL)
-    modes = HermiteRule(128, 321)
+    modes = hermite_rule(128, 321)
     _, vertex, correction = iterate(
         net.activation,
         net.layers[1:],
         jnp.array([1.0, 0.3, 0.5]),
         pair_index(2),
         modes,
-        HermiteRule(96, 161, 10.0),
+        grid_rule(161, 10.0),
     )
     np.testing.assert_allclose(theory.v, pair_index(2).unpack_twice(vertex), rtol=1e-11, atol=1e-16)
     np.testing.assert_allclose(theory.g1, pair_index(2).unpack(correction), rtol=1e-10, atol=1e-16)

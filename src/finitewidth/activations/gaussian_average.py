@@ -13,7 +13,6 @@ from .._validation import as_covariance, is_concrete
 from ..gaussian.accuracy import TRACED_VARIANCE, check_resolved, pair_rule, product_rule, within_traced_variance
 from ..gaussian.function import Function
 from ..gaussian.grid import GridRule
-from ..gaussian.hermite import HermiteRule
 from ..gaussian.pairs import PairRule, mixed_moment
 from ..gaussian.places import PanelRule
 from ..gaussian.products import ProductRule, product_moment
@@ -83,27 +82,17 @@ def _average(functions: list[Function], K: Array, largest_variance: float) -> Ar
         check_resolved(function, largest_variance, "functions")
     if len(functions) == 2:
         f, g = functions
-        rule = _pair_rule([pair_rule(h, largest_variance, derivatives=0) for h in different])
+        rule = _finest([pair_rule(h, largest_variance, derivatives=0) for h in different])
         return mixed_moment(f, 0, g, 0, rule, K[0, 0], K[0, 1], K[1, 1])
-    rule = _product_rule([product_rule(f, largest_variance) for f in different])
+    rule = _finest([product_rule(f, largest_variance) for f in different])
     if isinstance(rule, PanelRule) and len(functions) > _MOST_ON_PANELS:
         got = f"{len(functions)} variables, some of functions with kinks or steep slopes and no closed form"
         raise DomainError("functions", got, f"at most {_MOST_ON_PANELS} variables for such functions")
     return product_moment(tuple((f, 0) for f in functions), rule, K)
 
 
-def _pair_rule(rules: Sequence[PairRule]) -> PairRule:
+def _finest(rules: Sequence[PairRule | ProductRule]) -> GridRule | PanelRule | None:
     """One rule that is fine enough for all functions: panels if one of them needs panels."""
     panels = [rule for rule in rules if isinstance(rule, PanelRule)]
     grids = [rule for rule in rules if isinstance(rule, GridRule)]
     return panels[0] if panels else max(grids, key=lambda rule: rule.nodes, default=None)
-
-
-def _product_rule(rules: Sequence[ProductRule]) -> ProductRule:
-    """One rule that is fine enough for all functions: panels if one of them needs panels."""
-    panels = [rule for rule in rules if isinstance(rule, PanelRule)]
-    chosen = [rule for rule in rules if isinstance(rule, HermiteRule)]
-    if panels or not chosen:
-        return panels[0] if panels else None
-    finest = max(chosen, key=lambda rule: rule.nodes)
-    return HermiteRule(max(rule.order for rule in chosen), finest.nodes, finest.reach)

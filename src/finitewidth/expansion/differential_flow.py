@@ -115,7 +115,7 @@ def iterate(
     return every_layer(step, start, layers)
 
 
-_compiled = compiled_in_haste(static_argnums=(0, 4, 5, 6, 7))(iterate)
+_compiled = compiled_in_haste(static_argnums=(0, 4, 7))(iterate)
 
 
 def differential_flow(

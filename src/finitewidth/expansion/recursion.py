@@ -64,7 +64,7 @@ def iterate(
     return every_layer(step, start, layers)
 
 
-_compiled = compiled_in_haste(static_argnums=(0, 3, 4, 5))(iterate)
+_compiled = compiled_in_haste(static_argnums=(0, 3))(iterate)
 
 
 def metric_flow(

@@ -235,7 +235,7 @@ def iterate(
     return every_layer(step, first_state(K1, theta1, pairs), layers)
 
 
-_compiled = compiled_in_haste(static_argnums=(0, 4, 5, 6))(iterate)
+_compiled = compiled_in_haste(static_argnums=(0, 4))(iterate)
 
 
 def tangent_flow(

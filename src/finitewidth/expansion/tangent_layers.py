@@ -77,7 +77,7 @@ def tangent_contributions(net: LayeredNetwork, x: Any = None, *, kernel: Any = N
     return TangentContributions(bias, weight * overlap, chain, overlap, K)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@functools.partial(jax.jit, static_argnums=0)
 def _layers(
     activation: Activation,
     rule: PairRule,

@@ -18,8 +18,8 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._errors import DomainError
 from .function import Function, with_derivatives
-from .grid import GridRule
-from .hermite import HermiteRule, hermite_table
+from .grid import GridRule, grid_rule
+from .hermite import HermiteRule, as_data, hermite_table
 from .places import KINK_REACH, PanelRule, left_unresolved
 from .products import ProductRule
 
@@ -27,30 +27,32 @@ Tree = TypeVar("Tree")
 
 TRACED_VARIANCE = 4.0  # assumed bound on variances that are being traced and cannot be looked at
 
-_GRAM_TAIL, _PRODUCT_TAIL, _PAIR_ERROR = 1e-12, 1e-9, 1e-12
+_GRAM_TAIL = 1e-12
+_PAIR_ERROR, _PRODUCT_ERROR = 1e-12, 1e-11
 _UNRESOLVED = 1e-6  # in the last coefficients on some panel; averages are better by several digits
 _ROUNDING = 1e-13  # sums over a few hundred nodes are no better than this
 _FINE_STEP, _REACH = 0.0125, 12.0
-_REFERENCE = HermiteRule(order=1025, nodes=2 * round(_REACH / _FINE_STEP) + 1, reach=_REACH)
+_MOST_MODES = 1024
+_REFERENCE = (_MOST_MODES + 1, 2 * round(_REACH / _FINE_STEP) + 1, _REACH)  # modes, nodes, reach
 _STRIDES = (30, 24, 20, 16, 12, 10, 8, 6, 5, 4, 3, 2)
-_ORDERS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+_ORDERS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, _MOST_MODES)
 _TAIL, _LARGEST_TAIL = 11.0, 1e-9  # deviations beyond which next to nothing of an average may be
-_PRODUCT_REACH, _PAIR_REACH = 10.0, 9.0
-_COARSEST = (55, 10.125)  # nodes and reach
-_MOST_PRODUCT_MODES = 512  # beyond, a tensor of modes no longer beats piecewise quadrature
+_GRID_REACH = 9.0
+_GRAM_STRIDE, _GRAM_BLOCK = 3, 16  # one grid resolves all modes; these are summed in blocks
+_MOST_TILES = 6  # along an axis, each of the size that variances up to one need: beyond, panels cost less
 
 
 @functools.lru_cache(maxsize=256)
 def _samples(function: Function, derivatives: int, variance: float) -> np.ndarray:
     """The function and its derivatives on the fine grid, shape (derivatives + 1, nodes)."""
-    z = math.sqrt(variance) * hermite_table(_REFERENCE)[0]
-
-    @jax.jit
-    def evaluate(z: jax.Array) -> jax.Array:
-        return jnp.stack(with_derivatives(function, derivatives)(z))
-
+    z = math.sqrt(variance) * hermite_table(*_REFERENCE)[0]
     with jax.ensure_compile_time_eval():
-        return np.asarray(evaluate(jnp.asarray(z)))
+        return np.asarray(_with_derivatives(function, derivatives, jnp.asarray(z)))
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _with_derivatives(function: Function, derivatives: int, z: Float[Array, " q"]) -> Float[Array, "_ q"]:
+    return jnp.stack(with_derivatives(function, derivatives)(z))
 
 
 def check_averages(function: Function, variance: float) -> None:
@@ -58,7 +60,7 @@ def check_averages(function: Function, variance: float) -> None:
     quadrature resolves it."""
     if function.has_closed_pair or function.has_closed_product:
         return
-    u, weights = hermite_table(_REFERENCE)
+    u, weights = hermite_table(*_REFERENCE)
     got = f"{getattr(function, 'name', 'a function')!r} at a variance of {variance:.3g}, where it is"
     with np.errstate(over="ignore", invalid="ignore"):
         square = _samples(function, 0, _round_up(variance))[0] ** 2 * weights[:, 0]
@@ -98,7 +100,7 @@ def within_traced_variance(tree: Tree, variances: Float[Array, "..."], bound: fl
 
 def _strided(reach: float, stride: int) -> slice:
     """The nodes of the fine grid that form the rule with this stride and reach."""
-    middle, steps = _REFERENCE.nodes // 2, math.ceil(reach / (_FINE_STEP * stride))
+    middle, steps = _REFERENCE[1] // 2, math.ceil(reach / (_FINE_STEP * stride))
     return slice(middle - steps * stride, middle + steps * stride + 1, stride)
 
 
@@ -115,34 +117,22 @@ def _parity(samples: np.ndarray) -> int | None:
     return 0 if np.abs(samples - samples[::-1]).max() <= scale else None
 
 
-def _hermite_rule(samples: np.ndarray, tail: float, reach: float, first: int = 0) -> HermiteRule | None:
-    """The fewest modes that leave out `tail` of the squared norm, and the fewest nodes that give these modes.
-
-    The norm counts modes from `first` on: covariances do not contain the mean, mode 0, however large it is.
-    """
-    _, weights = hermite_table(_REFERENCE)
-    modes = samples @ weights
-    if not np.isfinite(modes).all() or not modes[first:].any():
+def _modes_needed(samples: np.ndarray) -> int | None:
+    """The fewest modes that leave out next to nothing of the squared norm, if the nodes for Gram matrices resolve these."""
+    _, weights = hermite_table(*_REFERENCE)
+    modes, place = samples @ weights, _strided(_REACH, _GRAM_STRIDE)
+    if not np.isfinite(modes).all() or not modes.any():
         return None
-    norm = np.linalg.norm(modes[first:])
+    norm = np.linalg.norm(modes)
     left_out = np.append(np.cumsum((modes**2)[::-1])[::-1], 0.0) / norm**2
-    needed = int(np.argmax(left_out <= tail))
-    order = next((order for order in _ORDERS if order >= needed), None)
-    if order is None:
-        return None
-    for nodes, place in _strides(reach):
-        error = samples[place] @ weights[place, :order] * place.step - modes[:order]
-        if np.abs(error).max() <= max(tail, _ROUNDING) * norm:
-            steps = (nodes - 1) // 2
-            return HermiteRule(order, nodes, steps * place.step * _FINE_STEP)
-    return None
+    needed = int(np.argmax(left_out <= _GRAM_TAIL))
+    error = samples[place] @ weights[place, :needed] * place.step - modes[:needed]
+    resolved = np.abs(error).max(initial=0.0) <= _GRAM_TAIL * norm
+    return needed if needed <= _MOST_MODES and resolved else None
 
 
 def _round_up(variance: float) -> float:
-    """To the next power of two, or to one: a network whose inputs are rescaled is seldom compiled anew.
-
-    One rule for all variances would do without compiling, but the modes that a function needs grow with the variance.
-    """
+    """To the next power of two, or to one: a rule is seldom chosen anew. Whichever is chosen, programs are the same."""
     return 2.0 ** max(0, math.ceil(math.log2(max(variance, 1.0)) - _ROUNDING))
 
 
@@ -150,6 +140,8 @@ def gram_rule(function: Function, largest_variance: float, derivatives: int = 0)
     """The rule for Gram matrices of a function, or of its derivatives up to an order, too.
 
     `None` where a closed form needs none; panels for functions with kinks, and where modes would be too many.
+    This rule and those below are data: give them to `jit` as ordinary arguments, not as static ones, and a program compiled once
+    serves inputs of other scales.
     """
     return _gram_rule(function, _round_up(largest_variance), derivatives)
 
@@ -165,12 +157,20 @@ def _gram_rule(function: Function, variance: float, derivatives: int) -> Hermite
         return None
     if function.kinks:
         return _panel_rule(variance)
-    samples = _samples(function, derivatives, variance)
-    rules = [_hermite_rule(of_order, _GRAM_TAIL, _REACH) for of_order in samples]
-    finest = max((rule for rule in rules if rule), key=lambda rule: rule.nodes, default=None)
-    if finest is None or not all(rules):
+    needed = [_modes_needed(each) for each in _samples(function, derivatives, variance)]
+    if None in needed:
         return _panel_rule(variance)
-    return HermiteRule(max(rule.order for rule in rules if rule), finest.nodes, finest.reach, _parity(samples[0]))
+    parity = _parity(_samples(function, 0, 1.0)[0])
+    block = _GRAM_BLOCK if parity is None else 2 * _GRAM_BLOCK
+    blocks = max(1, -(-max(each for each in needed if each is not None) // block))
+    return HermiteRule(*_all_modes(), *as_data(np.asarray(blocks)), block, parity)
+
+
+@functools.cache
+def _all_modes() -> tuple[Array, ...]:
+    """One table for all Gram matrices."""
+    place = _strided(_REACH, _GRAM_STRIDE)
+    return as_data(*hermite_table(_MOST_MODES, len(range(place.start, place.stop, place.step)), _REACH))
 
 
 Products = tuple[tuple[int, ...], ...]
@@ -193,17 +193,7 @@ def _product_rule(function: Function, variance: float, products: Products) -> Pr
         return None
     if function.kinks:
         return _panel_rule(variance)
-    samples = _samples(function, max(map(max, products)), variance)
-    multiplied = [np.prod(samples[list(orders)], axis=0) for orders in products]
-    fluctuating = [f for f in multiplied if np.ptp(f) > 0]  # a constant, as the slope of a line, needs one mode
-    if not fluctuating:
-        return HermiteRule(_ORDERS[0], *_COARSEST)
-    rules = [_hermite_rule(product, _PRODUCT_TAIL, _PRODUCT_REACH, first=1) for product in fluctuating]
-    order = max(rule.order if rule else _MOST_PRODUCT_MODES + 1 for rule in rules)
-    if order > _MOST_PRODUCT_MODES:
-        return _panel_rule(variance)
-    finest = max((rule for rule in rules if rule), key=lambda rule: rule.nodes)
-    return HermiteRule(order, finest.nodes, finest.reach)
+    return _grid_or_panels(function, variance, products, _PRODUCT_ERROR)
 
 
 def pair_rule(function: Function, largest_variance: float, derivatives: int) -> GridRule | PanelRule | None:
@@ -217,11 +207,27 @@ def _pair_rule(function: Function, variance: float, derivatives: int) -> GridRul
         return None
     if function.kinks:
         return _panel_rule(variance)
-    samples = _samples(function, derivatives, variance)
-    products = np.stack([f * g for f, g in itertools.combinations_with_replacement(samples, 2)])
-    weights = hermite_table(_REFERENCE)[1][:, 0]
-    exact, scale = products @ weights, np.abs(products) @ weights
-    for nodes, place in _strides(_PAIR_REACH):
-        if (np.abs(products[:, place] @ weights[place] * place.step - exact) <= _PAIR_ERROR * scale).all():
-            return GridRule(nodes, (nodes - 1) // 2 * place.step * _FINE_STEP)
-    return _panel_rule(variance)
+    return _grid_or_panels(function, variance, tuple((order,) for order in range(derivatives + 1)), _PAIR_ERROR)
+
+
+def _grid_or_panels(function: Function, variance: float, products: Products, error: float) -> GridRule | PanelRule:
+    """As many tiles as this variance needs, of the size that variances up to one need: so programs are the same."""
+    small, nodes = (_nodes_needed(function, each, products, error) for each in (1.0, variance))
+    if small is None or nodes is None or nodes > _MOST_TILES * small:
+        return _panel_rule(variance)
+    return grid_rule(nodes, _GRID_REACH, tile=small, most=_MOST_TILES)
+
+
+@functools.lru_cache(maxsize=256)
+def _nodes_needed(function: Function, variance: float, products: Products, error: float) -> int | None:
+    """The fewest nodes that average every one of the products times every other on one variable: a grid is as good for variables of
+    any other correlation."""
+    samples = _samples(function, max(map(max, products)), variance)
+    factors = [np.prod(samples[list(orders)], axis=0) for orders in products]
+    integrands = np.stack([f * g for f, g in itertools.combinations_with_replacement(factors, 2)])
+    weights = hermite_table(*_REFERENCE)[1][:, 0]
+    exact, scale = integrands @ weights, np.abs(integrands) @ weights
+    for nodes, place in _strides(_GRID_REACH):
+        if (np.abs(integrands[:, place] @ weights[place] * place.step - exact) <= error * scale).all():
+            return nodes
+    return None

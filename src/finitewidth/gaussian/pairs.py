@@ -6,6 +6,7 @@ through a root of $K$, nor through a sampled delta function: coincident inputs a
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +27,7 @@ PairRule = GridRule | HermiteRule | PanelRule | None
 """How to integrate a pair: on a grid, by modes, or on panels (of which `None` means those for variances of order one)."""
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3, 4))
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3))
 def mixed_moment(f: Function, i: int, g: Function, j: int, rule: PairRule, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     r"""$\langle f^{(i)}(z_a)\,g^{(j)}(z_b)\rangle_K$, elementwise over covariances that broadcast against each other.
 
@@ -49,16 +50,18 @@ def mixed_moment(f: Function, i: int, g: Function, j: int, rule: PairRule, Kaa: 
     if rule.parity is not None:
         if (i + j) % 2:
             return jnp.zeros(jnp.broadcast_shapes(Kaa.shape, Kab.shape, Kbb.shape), Kab.dtype)
-        rule = HermiteRule(rule.order, rule.nodes, rule.reach, (rule.parity + i) % 2)
+        rule = replace(rule, parity=(rule.parity + i) % 2)
     return hermite.pair_average(f.derivative(i), g.derivative(j), Kaa, Kab, Kbb, rule)
 
 
 @mixed_moment.defjvp
-def _stein(f, i, g, j, rule, covariance, tangents):
+def _stein(f, i, g, j, primals, tangents):
+    rule, *covariance = primals
+
     def raised(p: int, q: int) -> Array:
         return mixed_moment(f, i + p, g, j + q, rule, *covariance)
 
-    daa, dab, dbb = tangents
+    _, daa, dab, dbb = tangents  # a rule is data, but no variable
     tangent = raised(1, 1) * dab + (raised(2, 0) * daa + raised(0, 2) * dbb) / 2
     return mixed_moment(f, i, g, j, rule, *covariance), tangent
 
@@ -84,14 +87,15 @@ def pair_moments(
     return [pair_moment(f, i, j, Kaa, Kab, Kbb, rule) for i, j in orders]
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _moments_on_a_grid(f, orders, rule, Kaa, Kab, Kbb):
     return grid.pair_averages(f, f, orders, Kaa, Kab, Kbb, rule)
 
 
 @_moments_on_a_grid.defjvp
-def _stein_on_a_grid(f, orders, rule, covariance, tangents):
-    daa, dab, dbb = tangents
+def _stein_on_a_grid(f, orders, primals, tangents):
+    rule, *covariance = primals
+    _, daa, dab, dbb = tangents
     raised = {(i + p, j + q) for i, j in orders for p, q in ((1, 1), (2, 0), (0, 2))}
     every = tuple(sorted({*orders, *raised}))
     known = dict(zip(every, _moments_on_a_grid(f, every, rule, *covariance), strict=True))

@@ -33,6 +33,7 @@ _FEWEST_RUNGS, _GROWTH = 3, 8.0
 _BATCH = 1024  # points evaluated at once: one shape, so that an operation is compiled once for all functions
 
 
+@jax.tree_util.register_static
 @dataclass(frozen=True)
 class PanelRule:
     """Panels around places, as far as variables of a deviation go: a static setting, chosen from the largest variance."""

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .function import Function
-from .hermite import HermiteRule
+from .grid import GridRule
 from .places import Places
 from .products import Factors, ProductRule, product_moment, product_table
 
@@ -64,7 +64,7 @@ def power_averages(
 
     Three or more variables of a smooth function share one grid.
     """
-    if isinstance(rule, HermiteRule) and not function.kinks and not function.has_closed_product and len(K) > 2:
+    if isinstance(rule, GridRule) and not function.kinks and not function.has_closed_product and len(K) > 2:
         half = (len(K) + 1) // 2
         left, right = ({pattern[side]: None for pattern in patterns} for side in (slice(half), slice(half, None)))
         groups = (tuple(_factors(function, exponents) for exponents in side) for side in (left, right))

@@ -17,13 +17,14 @@ from .._arrays import Array
 from .._errors import DomainError
 from . import smoothed
 from .function import Function
-from .hermite import HermiteRule, split_averages
+from .grid import GridRule
 from .line import line_average
 from .pairs import mixed_moment
 from .places import PanelRule
+from .split import split_averages
 
-ProductRule = HermiteRule | PanelRule | None
-"""How to integrate a product: by modes, or on panels."""
+ProductRule = GridRule | PanelRule | None
+"""How to integrate a product: on a grid, or on panels."""
 
 Factors = tuple[tuple[Function, int], ...]
 """One function for each variable, and the order of the derivative of it that is meant."""
@@ -44,7 +45,7 @@ def _check_regular(factors: Factors) -> None:
             raise DomainError("activation", got, "factors that are functions where there are more than two variables")
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def product_moment(factors: Factors, rule: ProductRule, K: Float[Array, "n n"]) -> Array:
     r"""$\langle\prod_i f_i^{(k_i)}(z_i)\rangle_K$ for one covariance; `rule` serves what has no closed form."""
     if len(factors) == 1:
@@ -56,7 +57,7 @@ def product_moment(factors: Factors, rule: ProductRule, K: Float[Array, "n n"]) 
     closed = _closed(factors, K)
     if closed is not None:
         return closed
-    if not isinstance(rule, HermiteRule) or any(f.kinks for f, _ in factors):
+    if not isinstance(rule, GridRule) or any(f.kinks for f, _ in factors):
         _check_regular(factors)
         places = tuple(f.places.reaching(rule if isinstance(rule, PanelRule) else None) for f, _ in factors)
         return smoothed.product_average(_differentiated(factors), places, K)
@@ -65,8 +66,8 @@ def product_moment(factors: Factors, rule: ProductRule, K: Float[Array, "n n"]) 
 
 
 @product_moment.defjvp
-def _product_moment_jvp(factors, rule, primals, tangents):
-    (K,), (dK,) = primals, tangents
+def _product_moment_jvp(factors, primals, tangents):
+    (rule, K), (_, dK) = primals, tangents  # a rule is data, but no variable
     if len(factors) == 1:  # the nodes stay between the kinks as they move: right for kinks and jumps too
         (f, order) = factors[0]
         return jax.jvp(lambda k: line_average(f.derivative(order), k[0, 0], f.kinks, f.places), (K,), (dK,))
@@ -76,9 +77,9 @@ def _product_moment_jvp(factors, rule, primals, tangents):
     return value, _stein(lambda i, j: product_moment(_raised(factors, i, j), rule, K), dK)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def product_table(
-    left: tuple[Factors, ...], right: tuple[Factors, ...], rule: HermiteRule, K: Float[Array, "n n"]
+    left: tuple[Factors, ...], right: tuple[Factors, ...], rule: GridRule, K: Float[Array, "n n"]
 ) -> Float[Array, "left right"]:
     """The averages of every product of smooth functions in `left`, over the first variables, times every one in `right`, over
     the rest: one grid for all of them."""
@@ -86,8 +87,8 @@ def product_table(
 
 
 @product_table.defjvp
-def _product_table_jvp(left, right, rule, primals, tangents):
-    (K,), (dK,) = primals, tangents
+def _product_table_jvp(left, right, primals, tangents):
+    (rule, K), (_, dK) = primals, tangents
     m = len(left[0])
 
     def raised(i: int, j: int) -> Array:

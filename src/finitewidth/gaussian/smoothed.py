@@ -23,9 +23,9 @@ from jaxtyping import Float
 from .._arrays import Array, diagonal
 from . import piecewise
 from .chebyshev import Table, tabulate
-from .hermite import canonical_variables
 from .panels import conditional_average
 from .places import Places
+from .split import canonical_variables
 
 _REACH = 9.5
 _STEP = 0.7  # of the noise's deviation: errors below 1e-9

@@ -92,10 +92,10 @@ def iterate_kernel(
     return every_layer(step, K1, layers)
 
 
-compiled_kernels = jax.jit(iterate_kernel, static_argnums=(0, 3))
+compiled_kernels = jax.jit(iterate_kernel, static_argnums=0)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 3))
+@functools.partial(jax.jit, static_argnums=0)
 def _last_kernel(activation: Activation, layers: Layer, K1: Float[Array, "N N"], rule: PairRule) -> Float[Array, "N N"]:
     def step(K: Array, layer: Layer) -> tuple[Array, None]:
         return layer.kernel(gram(activation, K, rule), K), None

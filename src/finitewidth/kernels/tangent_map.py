@@ -82,7 +82,7 @@ def tangent_map(
     return layer.kernel(values, K), layer.tangent_kernel(values, slopes, theta)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 4))
+@functools.partial(jax.jit, static_argnums=0)
 def _last_kernels(
     activation: Activation,
     layers: Layer,
@@ -96,7 +96,7 @@ def _last_kernels(
     return jax.lax.scan(step, (K1, theta1), layers)[0]
 
 
-@functools.partial(jax.jit, static_argnums=(0, 4))
+@functools.partial(jax.jit, static_argnums=0)
 def _every_theta(
     activation: Activation,
     layers: Layer,

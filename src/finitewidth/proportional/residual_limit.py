@@ -55,7 +55,7 @@ def residual_ode(
     return np.asarray(_solve(phi, rule, start, strength, float(normalised), time, steps))
 
 
-@partial(jax.jit, static_argnames=("activation", "rule", "steps"))
+@partial(jax.jit, static_argnames=("activation", "steps"))
 def _solve(
     activation: Activation,
     rule: PairRule,

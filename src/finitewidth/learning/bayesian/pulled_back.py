@@ -29,7 +29,7 @@ def pulled_back(
     return np.asarray(pairs.unpack(np.asarray(packed) / twice))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 4, 5))
+@functools.partial(jax.jit, static_argnums=(0, 4))
 def _every_layer(
     activation: Activation,
     layers: Layer,

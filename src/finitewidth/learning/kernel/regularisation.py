@@ -57,7 +57,7 @@ def regularisation_correlation(net: MLP, x: Any, a_b: Any, a_W: Any) -> Float[Ar
     return _correlation(net.activation, net.layers, *(jnp.asarray(a) for a in penalties), K1, net.overlap(x), rule)
 
 
-@partial(jax.jit, static_argnums=(0, 6))
+@partial(jax.jit, static_argnums=0)
 def _correlation(
     activation: Activation,
     layers: Layer,
