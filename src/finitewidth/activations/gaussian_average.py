@@ -95,4 +95,6 @@ def _finest(rules: Sequence[PairRule | ProductRule]) -> GridRule | PanelRule | N
     """One rule that is fine enough for all functions: panels if one of them needs panels."""
     panels = [rule for rule in rules if isinstance(rule, PanelRule)]
     grids = [rule for rule in rules if isinstance(rule, GridRule)]
-    return panels[0] if panels else max(grids, key=lambda rule: rule.nodes, default=None)
+    if panels:
+        return max(panels, key=lambda rule: (rule.deviation, rule.reach))
+    return max(grids, key=lambda rule: rule.nodes, default=None)

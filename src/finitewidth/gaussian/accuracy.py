@@ -20,7 +20,7 @@ from .._errors import DomainError
 from .function import Function, with_derivatives
 from .grid import GridRule, grid_rule
 from .hermite import HermiteRule, as_data, hermite_table
-from .places import KINK_REACH, PanelRule, left_unresolved
+from .places import KINK_REACH, REACH, PanelRule, left_unresolved
 from .products import ProductRule
 
 Tree = TypeVar("Tree")
@@ -146,9 +146,13 @@ def gram_rule(function: Function, largest_variance: float, derivatives: int = 0)
     return _gram_rule(function, _round_up(largest_variance), derivatives)
 
 
-def _panel_rule(variance: float) -> PanelRule:
-    """In steps of the length by which panels grow, so that nearby problems share one rule."""
-    return PanelRule(8.0 ** max(0, math.ceil(math.log(variance, 64))))
+def _panel_rule(function: Function, variance: float) -> PanelRule:
+    """In steps of several decades, so that inputs of most scales share one rule; where the function has points far out, in the smaller
+    steps by which panels grow."""
+    decades = math.ceil(math.log(variance, 64) - _ROUNDING)
+    within = REACH * 8.0 ** max(0, decades)
+    reach = math.inf if all(abs(point) <= within for point in function.places.points) else within
+    return PanelRule(8.0 ** max(1, decades + (decades + 1) % 2), reach)
 
 
 @functools.lru_cache(maxsize=256)
@@ -156,10 +160,10 @@ def _gram_rule(function: Function, variance: float, derivatives: int) -> Hermite
     if function.has_closed_pair:
         return None
     if function.kinks:
-        return _panel_rule(variance)
+        return _panel_rule(function, variance)
     needed = [_modes_needed(each) for each in _samples(function, derivatives, variance)]
     if None in needed:
-        return _panel_rule(variance)
+        return _panel_rule(function, variance)
     parity = _parity(_samples(function, 0, 1.0)[0])
     block = _GRAM_BLOCK if parity is None else 2 * _GRAM_BLOCK
     blocks = max(1, -(-max(each for each in needed if each is not None) // block))
@@ -192,7 +196,7 @@ def _product_rule(function: Function, variance: float, products: Products) -> Pr
     if function.has_closed_product:
         return None
     if function.kinks:
-        return _panel_rule(variance)
+        return _panel_rule(function, variance)
     return _grid_or_panels(function, variance, products, _PRODUCT_ERROR)
 
 
@@ -206,7 +210,7 @@ def _pair_rule(function: Function, variance: float, derivatives: int) -> GridRul
     if function.has_closed_pair:
         return None
     if function.kinks:
-        return _panel_rule(variance)
+        return _panel_rule(function, variance)
     return _grid_or_panels(function, variance, tuple((order,) for order in range(derivatives + 1)), _PAIR_ERROR)
 
 
@@ -214,7 +218,7 @@ def _grid_or_panels(function: Function, variance: float, products: Products, err
     """As many tiles as this variance needs, of the size that variances up to one need: so programs are the same."""
     small, nodes = (_nodes_needed(function, each, products, error) for each in (1.0, variance))
     if small is None or nodes is None or nodes > _MOST_TILES * small:
-        return _panel_rule(variance)
+        return _panel_rule(function, variance)
     return grid_rule(nodes, _GRID_REACH, tile=small, most=_MOST_TILES)
 
 

@@ -36,14 +36,11 @@ _BATCH = 1024  # points evaluated at once: one shape, so that an operation is co
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class PanelRule:
-    """Panels around places, as far as variables of a deviation go: a static setting, chosen from the largest variance."""
+    """Panels around places, as far as variables of a deviation go: a static setting, chosen from the largest variance, and the same
+    for most of them. Points beyond `reach` do not matter."""
 
     deviation: float = 1.0
-
-    @property
-    def reach(self) -> float:
-        """Beyond it nothing of a function matters."""
-        return REACH * self.deviation
+    reach: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class Places:
         return replace(self, rungs=self._rungs(1.0))
 
     def _rungs(self, deviation: float) -> int:
-        ranges = OWN_SCALE / self.scale, max(1.0, deviation)
+        ranges = OWN_SCALE / self.scale, max(1.0, deviation / _GROWTH)
         return _FEWEST_RUNGS + sum(math.ceil(math.log(each, _GROWTH) - 1e-9) for each in ranges)
 
 
@@ -120,7 +117,8 @@ def left_unresolved(value: Callable[[Array], Array], places: Places, variance: f
     """The part of a function, times the density of a Gaussian variable, that panels around these places do not see: more than the
     relative error of its averages."""
     deviation = math.sqrt(variance)
-    reach, places = REACH * deviation, places.reaching(PanelRule(deviation))
+    reach = REACH * deviation
+    places = places.reaching(PanelRule(deviation, reach))
     near = min(places.scale, reach)
     ladder = near * (reach / near) ** (np.arange(places.rungs) / places.rungs)
     steps = np.concatenate([-ladder, [0.0], ladder])
