@@ -13,7 +13,7 @@ from .._entry import entry
 from .._errors import DomainError
 from .._validation import as_count
 from ..gaussian import nearly_gaussian
-from ..gaussian.grid import GridRule
+from ..gaussian.grid import equispaced
 from ..gaussian.nearly_gaussian import marginalise_samples
 from ..realised.observable import Observable, check_observable
 from ..results import Flow, as_flow
@@ -25,7 +25,7 @@ _MOST_DIMENSIONS = max(_NODES)
 def gaussian_average(function: Observable, K: Float[Array, "N N"], neurons: int) -> Array:
     r"""$\langle\!\langle F\rangle\!\rangle_K$ over independent neurons, on an equispaced grid; `K` must be regular."""
     dimensions = neurons * len(K)
-    u, weights = GridRule(_NODES[dimensions]).line()
+    u, weights = equispaced(_NODES[dimensions])
     grid = np.stack(np.meshgrid(*[u] * dimensions, indexing="ij"), axis=-1).reshape(-1, neurons, len(K))
     weight = functools.reduce(np.multiply.outer, [weights] * dimensions).ravel()
     root = jnp.linalg.cholesky(K)

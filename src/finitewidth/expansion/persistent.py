@@ -169,7 +169,7 @@ def _own_share(K: Float[Array, " P"], pairs: PairIndex) -> Float[Array, "P P"]:
     return full[a][:, a] * full[b][:, b] + full[a][:, b] * full[b][:, a]
 
 
-_compiled = compiled_in_haste(static_argnums=(0, 3, 4, 5))(iterate)
+_compiled = compiled_in_haste(static_argnums=(0, 3))(iterate)
 
 
 def persistent_metric_flow(

@@ -44,12 +44,17 @@ class GridRule(eqx.Module):
         return int(self.tiles) * self.tile
 
 
+def equispaced(nodes: int, reach: float = 9.0) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
+    """Points and weights for averages over one standard normal variable."""
+    u = np.linspace(-reach, reach, nodes)
+    return u, (u[1] - u[0]) * np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
+
+
 def grid_rule(nodes: int, reach: float = 9.0, *, tile: int | None = None, most: int = 1) -> GridRule:
     """At least so many `nodes` within `reach` deviations, in tiles of a given size, with room for `most` of them."""
     tile = tile or nodes
     tiles = -(-nodes // tile)
-    u = np.linspace(-reach, reach, tiles * tile)
-    weights = (u[1] - u[0]) * np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
+    u, weights = equispaced(tiles * tile, reach)
     room = (0, (max(tiles, most) - tiles) * tile)
     return GridRule(*as_data(np.pad(u, room, mode="edge"), np.pad(weights, room), np.asarray(tiles)), tile)
 
