@@ -5,11 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from finitewidth._errors import ArgumentError
+from finitewidth._errors import ArgumentError, DomainError
 from finitewidth.activations import leaky_relu
 from finitewidth.advice import NotTunableError, tune
 from finitewidth.critical import criticality, susceptibilities
-from finitewidth.networks import MLP
+from finitewidth.expansion import flow, tangent_contributions
+from finitewidth.kernels import frozen_ntk
+from finitewidth.networks import MLP, ResidualMLP
 
 WIDTHS = (3, 64, 32, 32, 1)
 
@@ -79,3 +81,19 @@ def test_refusals_say_why(activation, reason):
         tune(MLP(activation, WIDTHS))
     assert reason in caught.value.reason
     assert caught.value.argument == "activation"
+
+
+def test_residual_networks():
+    """PDLT (B.20)-(B.21) where there is a way around, the MLP's point where there is none; the kernel stays, and all layers learn alike."""
+    for gamma in (0.5, -0.9):
+        net = tune(ResidualMLP("relu", width=8, depth=5, gamma=gamma, inputs=2, outputs=1))
+        np.testing.assert_allclose(net.C_W, [2.0, *[2 * (1 - gamma**2)] * 3, 2.0])
+        np.testing.assert_allclose(flow(net, [[1.0, 0.3]], through="kernel").K, 1.09, rtol=1e-13)
+        parts = tangent_contributions(net, [[1.0, 0.3]])
+        np.testing.assert_allclose(parts.bias.ravel(), 0.2)
+        np.testing.assert_allclose(parts.weight.ravel(), 0.2 * 1.09 / 2)
+        np.testing.assert_allclose(parts.total, frozen_ntk(net, [[1.0, 0.3]]))
+    with pytest.raises(DomainError, match="gamma"):
+        tune(ResidualMLP("relu", width=8, depth=5, gamma=1.0))
+    with pytest.raises(DomainError, match="renormalised"):
+        tune(ResidualMLP("tanh", width=8, depth=5, gamma=0.5), renormalised=True)

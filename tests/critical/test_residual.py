@@ -79,6 +79,27 @@ def test_optimal_gamma():
     assert fw.critical.optimal_gamma("relu", 0.0161, outputs=10) > 0.7  # where nu comes back to 5
 
 
+def test_critical_points_with_skips():
+    """PDLT (B.20)-(B.21): (1 - gamma^2) times those without; both susceptibilities, PDLT (B.15)-(B.16), are one there."""
+    for name, gamma in (("relu", 0.6), ("tanh", -0.8), ("gelu", 0.5)):
+        verdict = fw.criticality(name, gamma=gamma)
+        point, before = verdict.point, fw.criticality(name).point
+        assert point is not None
+        assert before is not None
+        assert point.K_star == before.K_star
+        K = point.K_star or 1e-7
+        at = fw.susceptibilities(name, K, point.C_W)
+        assert at.chi_parallel + gamma**2 == pytest.approx(1, abs=1e-6)
+        assert at.chi_perp + gamma**2 == pytest.approx(1, abs=1e-6)
+        assert verdict.exponents.nu == fw.critical.residual_nu(name, gamma)
+        assert fw.criticality(fw.ResidualMLP(name, 8, 4, gamma)) == verdict
+    assert fw.criticality(fw.MLP("relu", (2, 8, 1))) == fw.criticality("relu")
+    assert fw.criticality("relu", gamma=0.5).exponents.p_1 == -1
+    assert fw.criticality("linear", gamma=0.5).exponents.p_1 is None
+    with pytest.raises(fw.ArgumentError, match="gamma"):
+        fw.criticality(fw.MLP("relu", (2, 8, 1)), gamma=0.5)
+
+
 def test_errors():
     """What cannot be critical is refused."""
     with pytest.raises(fw.DomainError, match="gamma"):

@@ -13,13 +13,13 @@ from ..critical.classes.classes import Criticality
 from ..critical.classes.classify import criticality
 from ..critical.large_depth.tangent_asymptotics import decay_exponents
 from ..expansion.tangent_layers import tangent_contributions
-from ..networks import MLP, as_mlp
+from ..networks import LayeredNetwork, as_layered
 
 Rates = tuple[Float[Array, " L"], Float[Array, " L"]]
 
 
 @entry()
-def equivalence_rates(net: MLP, x: Any = None) -> Rates:
+def equivalence_rates(net: LayeredNetwork, x: Any = None) -> Rates:
     r"""$\lambda_b^{(\ell)}$ and $\lambda_W^{(\ell)}$ with which all layers, and biases as much as weights, contribute alike to the
     tangent kernel of the output, and it does not grow with depth: the equivalence principle, PDLT (9.94)-(9.96).
 
@@ -41,7 +41,7 @@ def equivalence_rates(net: MLP, x: Any = None) -> Rates:
         >>> [np.asarray(rates).round(4).tolist() for rates in fw.advice.equivalence_rates(net)]
         [[0.3333, 0.3333, 0.3333], [0.3333, 0.3333, 0.3333]]
     """
-    as_mlp(net)
+    as_layered(net)
     if x is None:
         return rates_of_class(net, criticality(net.activation))
     split = tangent_contributions(net.replace(lambda_b=1.0, lambda_W=1.0), x)
@@ -52,7 +52,7 @@ def equivalence_rates(net: MLP, x: Any = None) -> Rates:
     return bias, weight
 
 
-def rates_of_class(net: MLP, verdict: Criticality) -> Rates:
+def rates_of_class(net: LayeredNetwork, verdict: Criticality) -> Rates:
     """The power laws of a class, PDLT (9.94)-(9.96)."""
     if verdict.point is None:
         got = f"{verdict.activation!r}, which has no critical point: {verdict.reason}"

@@ -11,7 +11,6 @@ from .classes.classes import (
     Stability as Stability,
     UniversalityClass as UniversalityClass,
 )
-from .classes.classify import criticality as criticality
 from .classes.renormalised import renormalised_C_W as renormalised_C_W
 from .large_depth.asymptotics import (
     Asymptotics as Asymptotics,
@@ -29,6 +28,7 @@ from .large_depth.tangent_asymptotics import (
     decay_exponents as decay_exponents,
     tangent_asymptotics as tangent_asymptotics,
 )
+from .large_depth.with_skips import criticality as criticality
 from .one_input.coefficients import Growth as Growth, KernelSeries as KernelSeries, kernel_series as kernel_series
 from .one_input.single_input import SingleInputFlow as SingleInputFlow, single_input_flow as single_input_flow
 from .one_input.susceptibilities import Susceptibilities as Susceptibilities, susceptibilities as susceptibilities

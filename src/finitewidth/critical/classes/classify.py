@@ -24,21 +24,11 @@ _FLAT = 16  # entries of the table without a sign: no root lies between them, bu
 
 @entry()
 def criticality(activation: str | Activation | Callable[[Array], Array]) -> Criticality:
-    r"""Universality class, critical initialisations, coefficients and exponents of an activation.
+    r"""The verdict on an activation in networks without skip connections: `criticality` of `large_depth/with_skips.py`, which is the
+    public one and adds these.
 
     Looks for kernels with $\chi_\parallel = \chi_\perp = 1$, PDLT (5.71)-(5.73): at $K^\star = 0$ through the series
     of the activation, PDLT (5.83)-(5.90), and at finite $K^\star$ through the roots of $\mathcal R(K) = 1$.
-
-    **Arguments:**
-
-    - `activation`: a name, an `Activation`, or any elementwise JAX callable.
-
-    Examples:
-        >>> print(fw.criticality("relu"))
-        relu: scale-invariant (tunable)
-          chi_parallel = chi_perp = A_2 C_W for every kernel
-          critical point: (C_b, C_W) = (0, 2), K* = any, neutral: every kernel is a fixed point
-          exponents: p_0 = 0, p_par = 0, p_perp = 2, p_psi = 1, p_V = -1; V/(n K^2) -> 5 l/n
     """
     sigma = as_activation(activation)
     why = infinite_slope(sigma)
