@@ -76,6 +76,7 @@ def tune_block(
     - `initialisations`, `seed`: how many draws of the parameters to average over.
 
     Examples:
+        >>> import jax
         >>> block = lambda key, z: jax.nn.relu(z) @ jax.random.normal(key, (z.shape[1], z.shape[1])) / z.shape[1] ** 0.5
         >>> found = fw.advice.tune_block(block, np.random.default_rng(0).normal(size=(8, 32)), gamma=0.6)
         >>> bool(abs(found.xi - 0.8 * 2**0.5) < 0.1)
