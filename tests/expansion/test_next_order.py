@@ -61,3 +61,31 @@ def test_refuses_kinks_and_many_samples():
         flow(MLP("relu", (2, 8, 1)), [[1.0, 2.0]], next_order=True)
     with pytest.raises(fw.DomainError, match="at most"):
         flow(MLP("tanh", (2, 8, 1)), np.random.default_rng(0).normal(size=(5, 2)), next_order=True)
+
+
+def test_six_point_vertex_of_one_input_at_unequal_widths():
+    r"""PDLT (ε.20)-(ε.22) for any activation: $U' = C_W^3\{k_3 + 3rV\dot m\dot v + r^2(\dot m^3U + 3\dot m^2\ddot mV^2)\}$ with dots for
+    d/dK, $m = \langle\sigma^2\rangle$, $v$ and $k_3$ the second and third cumulant of $\sigma^2$; averages of sin in closed form."""
+
+    def power(K, p):  # <sin^2>, <sin^4>, <sin^6>
+        waves = {2: (1 / 2, -1 / 2), 4: (3 / 8, -1 / 2, 1 / 8), 6: (10 / 32, -15 / 32, 6 / 32, -1 / 32)}[p]
+        return sum(c * np.exp(-2 * k**2 * K) for k, c in enumerate(waves))
+
+    def slope(K, p):
+        return (power(K + 1e-5, p) - power(K - 1e-5, p)) / 2e-5
+
+    C_b, C_W, widths = 0.1, 1.3, (1, 9, 6, 12, 2)
+    K, V, U, expected = 0.8, 0.0, 0.0, [0.0]
+    for layer in range(1, 4):
+        r = widths[layer] / widths[layer - 1]  # of no consequence in the first layer, where nothing fluctuates
+        m, second, third = (power(K, p) for p in (2, 4, 6))
+        bend = (power(K + 1e-3, 2) - 2 * m + power(K - 1e-3, 2)) / 1e-6
+        dm, dv = slope(K, 2), slope(K, 4) - 2 * m * slope(K, 2)
+        U = C_W**3 * (
+            third - 3 * second * m + 2 * m**3 + 3 * r * V * dm * dv + r**2 * (dm**3 * U + 3 * dm**2 * bend * V**2)
+        )
+        V, K = C_W**2 * (second - m**2 + r * dm**2 * V), C_b + C_W * m
+        expected.append(U)
+    net = fw.MLP("sin", widths, C_b=C_b, C_W=C_W)
+    found = fw.flow(net, kernel=[[0.8]], next_order=True).six_point[:, 0, 0, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

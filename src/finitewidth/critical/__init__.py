@@ -17,6 +17,13 @@ from .large_depth.asymptotics import (
     asymptotics as asymptotics,
     semi_critical_asymptotics as semi_critical_asymptotics,
 )
+from .large_depth.differential_asymptotics import (
+    DifferentialAsymptotics as DifferentialAsymptotics,
+    DifferentialExponents as DifferentialExponents,
+    ScalingLaws as ScalingLaws,
+    differential_asymptotics as differential_asymptotics,
+    scaling_laws as scaling_laws,
+)
 from .large_depth.residual import optimal_gamma as optimal_gamma, residual_nu as residual_nu
 from .large_depth.robustness import (
     RobustnessAsymptotics as RobustnessAsymptotics,
@@ -30,6 +37,11 @@ from .large_depth.tangent_asymptotics import (
 )
 from .large_depth.with_skips import criticality as criticality
 from .one_input.coefficients import Growth as Growth, KernelSeries as KernelSeries, kernel_series as kernel_series
+from .one_input.differential_single_input import (
+    DifferentialRatios as DifferentialRatios,
+    DifferentialSingleInputFlow as DifferentialSingleInputFlow,
+    differential_single_input_flow as differential_single_input_flow,
+)
 from .one_input.single_input import SingleInputFlow as SingleInputFlow, single_input_flow as single_input_flow
 from .one_input.susceptibilities import Susceptibilities as Susceptibilities, susceptibilities as susceptibilities
 from .one_input.tangent_averages import TangentAverages as TangentAverages, tangent_averages as tangent_averages

@@ -1,6 +1,13 @@
 """The 1/n expansion: kernels, vertices and metrics layer by layer, and what follows from them for a few neurons."""
 
 from .correlators import connected_correlator as connected_correlator, correlator as correlator
+from .differential_correlators import (
+    differential_correlator as differential_correlator,
+    mean_second_order_shift as mean_second_order_shift,
+    mean_tangent_change as mean_tangent_change,
+    observable_with_differential as observable_with_differential,
+    second_differential_mean as second_differential_mean,
+)
 from .flow import flow as flow
 from .metric_fluctuations import (
     coupling_trend as coupling_trend,
@@ -33,6 +40,8 @@ from .tangent_correlators import (
 )
 from .tangent_layers import TangentContributions as TangentContributions, tangent_contributions as tangent_contributions
 from .weight_insertions import (
+    one_weight_insertion as one_weight_insertion,
+    three_weight_insertions as three_weight_insertions,
     two_weight_insertions as two_weight_insertions,
     weight_generating_function as weight_generating_function,
 )

@@ -4,8 +4,10 @@ Given the signals $\sigma_{j;\alpha}$ of layer $\ell$, the neurons of layer $\el
 $\widehat G_{12} = C_b + \frac{C_W}{n}\sum_j\sigma_{j;1}\sigma_{j;2}$, PDLT (8.49), and a weight that is inserted shifts them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -90,6 +92,84 @@ def two_weight_insertions(
     curvature = covariance_derivative(function, jnp.kron(jnp.eye(count), covariance), direction, count)
     contraction = per_weight * gaussian_average(function, covariance, count) if (i3, j3) == (i4, j4) else 0.0
     return contraction + per_weight**2 * curvature
+
+
+@entry()
+def one_weight_insertion(
+    function: Observable,
+    signals: Any,
+    weight: tuple[int, int],
+    *,
+    neurons: int = 1,
+    C_b: float = 0.0,
+    C_W: float = 1.0,
+) -> Array:
+    r"""$E[\mathcal O(z)\,W_{ij}]$ over the weights and biases of one layer, exactly, PDLT (11.34):
+    $\frac{C_W}n\sum_\delta\langle\!\langle\partial_{i\delta}\mathcal O\rangle\!\rangle_{\widehat G}\,\sigma_{j;\delta}$.
+
+    **Arguments:** as for `weight_generating_function`; `weight` $= (i, j)$, and `neurons` is $m$.
+
+    Examples:
+        >>> round(float(fw.expansion.one_weight_insertion(lambda z: z[0, 0] ** 3, [[1.0, 2.0]], (0, 1))), 6)
+        7.5
+    """
+    (direction,), covariance, per_weight, count = _directions(function, signals, (weight,), neurons, C_b, C_W)
+    return per_weight * gaussian_average(_along(function, direction), covariance, count)
+
+
+@entry()
+def three_weight_insertions(
+    function: Observable,
+    signals: Any,
+    weights: tuple[tuple[int, int], tuple[int, int], tuple[int, int]],
+    *,
+    neurons: int = 1,
+    C_b: float = 0.0,
+    C_W: float = 1.0,
+) -> Array:
+    r"""$E[\mathcal O(z)\,W_{i_0j_0}W_{i_1j_1}W_{i_2j_2}]$ over the weights and biases of one layer, exactly, PDLT (11.35):
+
+    $$\big(\tfrac{C_W}n\big)^2\sum_{\text{3 pairings}}\delta_{i_ai_b}\delta_{j_aj_b}\sum_\delta
+      \langle\!\langle\partial_{i_c\delta}\mathcal O\rangle\!\rangle\sigma_{j_c;\delta} + \big(\tfrac{C_W}n\big)^3
+      \sum_{\delta_0\delta_1\delta_2}\langle\!\langle\partial_{i_0\delta_0}\partial_{i_1\delta_1}\partial_{i_2\delta_2}\mathcal O
+      \rangle\!\rangle\sigma_{j_0;\delta_0}\sigma_{j_1;\delta_1}\sigma_{j_2;\delta_2}.$$
+
+    **Arguments:** as for `two_weight_insertions`.
+
+    Examples:
+        >>> weights = ((0, 0), (0, 0), (0, 1))
+        >>> round(float(fw.expansion.three_weight_insertions(lambda z: z[0, 0], [[1.0, 2.0]], weights)), 6)
+        0.5
+    """
+    directions, covariance, per_weight, count = _directions(function, signals, weights, neurons, C_b, C_W)
+    every = function
+    for direction in directions:
+        every = _along(every, direction)
+    total = per_weight**3 * gaussian_average(every, covariance, count)
+    for left, (a, b) in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1))):
+        if tuple(weights[a]) == tuple(weights[b]):
+            total += per_weight**2 * gaussian_average(_along(function, directions[left]), covariance, count)
+    return total
+
+
+def _directions(
+    function: Observable, signals: Any, weights: Sequence[tuple[int, int]], neurons: int, C_b: float, C_W: float
+) -> tuple[list[Float[Array, "N m"]], Float[Array, "N N"], float, int]:
+    r"""How each weight moves the preactivations, $\partial z_{i';\delta}/\partial W_{ij} = \delta_{ii'}\sigma_{j;\delta}$, the metric, the
+    variance of one weight and the number of neurons, all checked."""
+    sigma, count = _as_signals(signals), as_count(neurons, "neurons")
+    check_observable(function, (len(sigma), count), "function")
+    covariance, per_weight = _metric(sigma, C_b, C_W, count)
+    moved = []
+    for i, j in weights:
+        if as_count(i, "weights", at_least=0) >= count or as_count(j, "weights", at_least=0) >= sigma.shape[1]:
+            raise DomainError("weights", weights, f"indices below {count} neurons and {sigma.shape[1]} signals")
+        moved.append(jnp.zeros((len(sigma), count)).at[:, i].set(sigma[:, j]))
+    return moved, covariance, per_weight, count
+
+
+def _along(function: Observable, direction: Float[Array, "N m"]) -> Observable:
+    return lambda z: jax.jvp(function, (z,), (direction,))[1]
 
 
 def _as_signals(signals: Any) -> Float[Array, "N n"]:

@@ -58,7 +58,9 @@ class TangentSingleInputFlow(Result, eqx.Module):
         return Ratios(self.V / K**2, mixed(self.D), mixed(self.F), tangent(self.B), tangent(self.A))
 
 
-class _State(NamedTuple):
+class TangentState(NamedTuple):
+    """What one layer hands to the next."""
+
     K: Array
     Theta: Array
     V: Array
@@ -103,7 +105,7 @@ def tangent_source(at: TangentAverages, C_W: float | Array) -> TangentSource:
     return TangentSource(*responses, *(C_W**2 * source for source in (single.v, *four)))
 
 
-def next_layer(state: _State, at: TangentSource, layer: Layer) -> _State:
+def next_layer(state: TangentState, at: TangentSource, layer: Layer) -> TangentState:
     r"""One layer, PDLT (9.6), (9.14)-(9.15), (9.19)-(9.21): with $k = \lambda_W/C_W$ and the new layer's $V'$, $D'$,
 
     $$\Theta' = \lambda_b + \lambda_Wg + \chi_\perp\Theta,\quad V' = \chi_\parallel^2V + C_W^2[\langle\sigma^4\rangle-g^2],\quad
@@ -119,7 +121,7 @@ def next_layer(state: _State, at: TangentSource, layer: Layer) -> _State:
     new_V = parallel**2 * V + at.v
     new_D = perp * parallel * D + k * new_V + theta * (at.mixed_covariance + 2 * h * parallel * V)
     from_slopes = 4 * h * perp * theta * D + theta**2 * (at.slope_variance + 4 * h**2 * V)
-    return _State(
+    return TangentState(
         K=layer.kernel(at.g),
         Theta=layer.own_tangent_kernel(at.g) + perp * theta,
         V=new_V,
@@ -140,9 +142,9 @@ def tangent_flow_of_one_input(
     nothing fluctuates, PDLT (9.17)."""
     first, zero = layers[0], jnp.zeros_like(K1)
     overlap = (K1 - first.C_b) / first.C_W
-    start = _State(K1, first.own_tangent_kernel(overlap), zero, zero, zero, zero, zero)
+    start = TangentState(K1, first.own_tangent_kernel(overlap), zero, zero, zero, zero, zero)
 
-    def step(state: _State, layer: Layer) -> _State:
+    def step(state: TangentState, layer: Layer) -> TangentState:
         return next_layer(state, tangent_source(tangent_averages(activation, state.K), layer.C_W), layer)
 
     return TangentSingleInputFlow(*every_layer(step, start, layers[1:]))
