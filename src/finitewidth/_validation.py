@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jaxtyping import Float
 
 from ._arrays import Array, at_hand
-from ._errors import DomainError, ShapeError
+from ._errors import ArgumentError, DomainError, ShapeError
 from ._signature import described
 
 
@@ -44,6 +44,22 @@ def as_floats(value: Any, argument: str) -> Array:
     if isinstance(array, np.ndarray) and not np.isfinite(array).all():
         raise DomainError(argument, "a NaN or infinite entry", "finite numbers")
     return array
+
+
+def as_elementwise(function: Any, argument: str) -> Callable[[Array], Array]:
+    """A function that JAX can trace and that keeps the shape of its argument."""
+    probe = jax.ShapeDtypeStruct((3,), jnp.result_type(float))
+    try:
+        values = jax.eval_shape(function, probe)
+    except Exception as error:
+        got = (
+            f"a callable that JAX cannot trace ({type(error).__name__})" if callable(function) else described(function)
+        )
+        raise ArgumentError(argument, got, "an elementwise function of jax.numpy") from error
+    if getattr(values, "shape", None) != probe.shape or not jnp.issubdtype(values.dtype, jnp.floating):
+        got = f"a callable of shape {probe.shape} -> {getattr(values, 'shape', type(values).__name__)}"
+        raise ArgumentError(argument, got, "an elementwise function, real and keeping the shape")
+    return function
 
 
 def as_count(value: Any, argument: str, *, at_least: int = 1) -> int:

@@ -1,6 +1,12 @@
 """Expectations under Gaussians and nearly Gaussian laws."""
 
 from .actions import CouplingSizes as CouplingSizes, EvenAction as EvenAction
+from .checked import (
+    line_average as line_average,
+    pair_moment as pair_moment,
+    square_average as square_average,
+    two_slope_average as two_slope_average,
+)
 from .cumulants import (
     connected_from_even_moments as connected_from_even_moments,
     connected_from_moments as connected_from_moments,
@@ -8,7 +14,6 @@ from .cumulants import (
     sample_cumulants as sample_cumulants,
 )
 from .function import Function as Function
-from .line import line_average as line_average
 from .nearly_gaussian import (
     covariance_between_neurons as covariance_between_neurons,
     density as density,
@@ -16,9 +21,7 @@ from .nearly_gaussian import (
     expectation as expectation,
     marginalise_samples as marginalise_samples,
 )
-from .pairs import pair_moment as pair_moment, square_average as square_average
 from .products import product_moment as product_moment
-from .sign_moments import two_slope_average as two_slope_average
 from .sign_pairs import sign_pair_moments as sign_pair_moments, sign_pairs as sign_pairs
 from .wick import (
     gaussian_log_density as gaussian_log_density,

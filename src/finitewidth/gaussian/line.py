@@ -82,10 +82,6 @@ def line_average(
 ) -> Float[Array, "*K"]:
     r"""$\langle f(z)\rangle_K$ for each positive variance in `K`, for `function` analytic between its `kinks`; `places` as for
     `line_rule`.
-
-    Examples:
-        >>> round(float(fw.gaussian.line_average(lambda z: z**4, np.asarray(2.0), ())), 6)
-        12.0
     """
     z, weights = line_rule(jnp.asarray(K), kinks, places)
     return jnp.sum(weights * function(z), axis=-1)

@@ -69,12 +69,7 @@ def _stein(f, i, g, j, primals, tangents):
 def pair_moment(
     f: Function, i: int, j: int, Kaa: ArrayLike, Kab: ArrayLike, Kbb: ArrayLike, rule: PairRule = None
 ) -> Array:
-    r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ of one function, elementwise over covariances.
-
-    Examples:
-        >>> round(float(fw.gaussian.pair_moment(fw.ACTIVATIONS["relu"], 0, 0, 1.0, 0.5, 2.0)), 6)
-        0.364299
-    """
+    r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ of one function, elementwise over covariances."""
     return mixed_moment(f, i, f, j, rule, *(jnp.asarray(entry, dtype=float) for entry in (Kaa, Kab, Kbb)))
 
 
@@ -105,12 +100,7 @@ def _stein_on_a_grid(f, orders, primals, tangents):
 
 
 def square_average(f: Function, K: Array) -> Array:
-    r"""$g(K) = \langle f(z)^2\rangle_K$ of one variable, PDLT (5.5), elementwise; differentiable to any order.
-
-    Examples:
-        >>> round(float(fw.gaussian.square_average(fw.ACTIVATIONS["relu"], np.asarray(2.0))), 6)
-        1.0
-    """
+    r"""$g(K) = \langle f(z)^2\rangle_K$ of one variable, PDLT (5.5), elementwise; differentiable to any order."""
     return square_averages(f, K, 0)[0]
 
 

@@ -60,10 +60,6 @@ def two_slope_average(
 ) -> Array:
     r"""$\langle\prod_i\sigma(z_i)^{p_i}\sigma'(z_i)^{q_i}\rangle_K$ for slopes $a_\pm$ and $\sum p_i \le 2$:
     with $m = p_i + q_i$, $\sigma^p\sigma'^q = z^p\,[\tfrac12(a_+^m + a_-^m) + \tfrac12(a_+^m - a_-^m)\,\mathrm{sgn}(z)]$.
-
-    Examples:
-        >>> round(float(fw.gaussian.two_slope_average(1.0, 0.0, ((1, 1), (1, 1)), np.array([[1.0, 0.5], [0.5, 2.0]]))), 6)
-        0.364299
     """
     bare = tuple(i for i, (p, _) in enumerate(exponents) for _ in range(p))
     even = [(a_plus**m + a_minus**m) / 2 for m in map(sum, exponents)]

@@ -4,15 +4,18 @@ Covariances are averaged centred, so that no digits cancel at the small kernels 
 """
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Float
+import numpy as np
 
 from ..._arrays import Array
+from ..._entry import entry
+from ..._errors import DomainError
 from ..._result import Result
 from ..._table import Table, table_of, values_of
+from ..._validation import as_floats, is_concrete
 from ...activations import Activation, ScaleInvariant
 from ...activations.families import ExponentialSum
 from ...gaussian.line import line_rule
@@ -39,13 +42,17 @@ class TangentAverages(Result, _TangentAverages):
         return table_of(values_of(values.pop("single")) | values, self.axes)
 
 
-def tangent_averages(activation: Activation, K: Float[Array, "*K"]) -> TangentAverages:
+@entry()
+def tangent_averages(activation: Activation, K: Any) -> TangentAverages:
     """All of them at each variance in `K`.
 
     Examples:
-        >>> round(float(fw.critical.tangent_averages(fw.ACTIVATIONS["relu"], np.asarray(1.0)).slopes), 6)
+        >>> round(float(fw.critical.tangent_averages(fw.ACTIVATIONS["relu"], 1.0).slopes), 6)
         0.5
     """
+    K = as_floats(K, "K")
+    if is_concrete(K) and not bool((np.asarray(K) > 0).all()):
+        raise DomainError("K", f"{np.asarray(K).min():g}", "positive variances")
     single = single_input(activation, K)
     if isinstance(activation, ScaleInvariant):
         return TangentAverages(single, *_of_scale_invariant(activation, K))

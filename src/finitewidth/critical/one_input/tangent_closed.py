@@ -1,9 +1,13 @@
 """The tangent kernel where the kernel of a critical network does not move: closed solutions at every depth."""
 
+from typing import Any
+
+import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
+from ..._validation import as_floats, as_number
 from .tangent_single_input import TangentSource
 
 Layers = Float[Array, "*l"]
@@ -11,7 +15,7 @@ Layers = Float[Array, "*l"]
 
 @entry()
 def constant_kernel(
-    at: TangentSource, C_W: float, layer: Layers, lambda_b: float, lambda_W: float
+    at: TangentSource, C_W: float, layer: Any, lambda_b: float, lambda_W: float
 ) -> tuple[Layers, Layers, Layers, Layers, Layers, Layers]:
     r"""$\Theta$, $V$, $D$, $F$, $B$, $A$ for $\chi_\parallel = \chi_\perp = 1$, a constant $K$ and uniform rates.
 
@@ -28,11 +32,14 @@ def constant_kernel(
     critical point of a half-stable activation $h \ne 0$: then $D \sim \ell^3$ and $A \sim \ell^5$.
 
     Examples:
-        >>> at = fw.critical.tangent_source(fw.critical.tangent_averages(fw.ACTIVATIONS["relu"], np.asarray(1.0)), 2.0)
-        >>> Theta, *_ = fw.critical.constant_kernel(at, 2.0, np.array([1.0, 2.0]), 1.0, 1.0)
+        >>> at = fw.critical.tangent_source(fw.critical.tangent_averages(fw.ACTIVATIONS["relu"], 1.0), 2.0)
+        >>> Theta, *_ = fw.critical.constant_kernel(at, 2.0, [1.0, 2.0], 1.0, 1.0)
         >>> Theta.tolist()
         [1.5, 3.0]
     """
+    C_W = as_number(C_W, "C_W", low=float(np.finfo(float).tiny))
+    lambda_b, lambda_W = as_number(lambda_b, "lambda_b", low=0.0), as_number(lambda_W, "lambda_W", low=0.0)
+    layer = as_floats(layer, "layer")
     theta, k, h, s = lambda_b + lambda_W * at.g, lambda_W / C_W, at.h, at.v
     u = k * s + theta * at.mixed_covariance
     one, two, three, four = _power_sums(layer - 1)

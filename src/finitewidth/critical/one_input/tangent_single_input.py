@@ -92,14 +92,17 @@ class TangentSource(Result, _TangentSource):
 
 
 @entry()
-def tangent_source(at: TangentAverages, C_W: float | Array) -> TangentSource:
+def tangent_source(at: TangentAverages, C_W: Any) -> TangentSource:
     r"""The helper functions PDLT (9.8)-(9.11), $h = \tfrac12\chi_\perp'(K)$, and the sources of PDLT (9.13)-(9.16).
 
     Examples:
-        >>> at = fw.critical.tangent_averages(fw.ACTIVATIONS["relu"], np.asarray(1.0))
+        >>> at = fw.critical.tangent_averages(fw.ACTIVATIONS["relu"], 1.0)
         >>> round(float(fw.critical.tangent_source(at, 2.0).chi_perp), 6)
         1.0
     """
+    C_W = as_floats(C_W, "C_W")
+    if is_concrete(C_W) and bool((np.asarray(C_W) < 0).any()):
+        raise DomainError("C_W", f"{np.asarray(C_W).min():g}", "values >= 0")
     single, *four = at
     responses = single.g, C_W * single.dg, C_W * single.s, C_W * single.ds / 2
     return TangentSource(*responses, *(C_W**2 * source for source in (single.v, *four)))
