@@ -71,7 +71,8 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(autouse=True)
 def compiled_in_haste(request):
     """Most tests wait for the compiler, not for what it compiles; measured ones run what users run."""
-    jax.config.update("jax_disable_most_optimizations", request.node.get_closest_marker("measured") is None)
+    optimised = any(request.node.get_closest_marker(name) for name in ("measured", "optimised"))
+    jax.config.update("jax_disable_most_optimizations", not optimised)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -5,13 +5,19 @@ import functools
 import numpy as np
 import pytest
 
-from finitewidth.critical import criticality
+from finitewidth.critical import criticality, single_input_flow
 
 
 @pytest.fixture(scope="session")
 def verdict():
     """`criticality`, remembered for the whole run."""
     return functools.cache(criticality)
+
+
+@pytest.fixture(scope="session")
+def long_flow():
+    """`single_input_flow`, remembered: some tests look at the same forty thousand layers."""
+    return functools.cache(single_input_flow)
 
 
 def _average(function, K, kinks=()):

@@ -21,6 +21,8 @@ from finitewidth.critical.large_depth import zero_kernel_series
 from finitewidth.critical.large_depth.half_stable import half_stable
 from finitewidth.critical.one_input.averages import SingleInput
 
+pytestmark = pytest.mark.optimised
+
 
 def sine_kernels(depth, K1=1.0):
     """The critical kernel of sin by its closed form."""

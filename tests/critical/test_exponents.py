@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from finitewidth.activations import Activation
-from finitewidth.critical import criticality, single_input_flow
+from finitewidth.critical import criticality
 from finitewidth.gaussian.pairs import pair_moment
+
+pytestmark = pytest.mark.optimised
 
 DEEP, DEEPER = 10_000, 40_000  # log corrections are of relative order log(l)/l
 
@@ -22,11 +24,11 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_fitted_exponents(name):
+def test_fitted_exponents(name, verdict, long_flow):
     r"""PDLT (5.92)-(5.99), (5.126)-(5.131), (5.134): powers of $K$, $\delta K_{[1]}$, $\delta\delta K_{[2]}$, $V$, $G^{\{1\}}$."""
-    found = criticality(CASES[name])
+    found = verdict(CASES[name])
     predicted = found.exponents
-    flow = single_input_flow(CASES[name], 0.3, DEEPER, found.point.C_b, found.point.C_W)
+    flow = long_flow(CASES[name], 0.3, DEEPER, found.point.C_b, found.point.C_W)
     layers = np.array([DEEP, DEEPER]) - 1
 
     def exponent(values):

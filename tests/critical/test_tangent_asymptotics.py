@@ -9,7 +9,7 @@ import pytest
 
 from finitewidth._errors import ArgumentError
 from finitewidth.activations import Activation, leaky_relu, scale_invariant
-from finitewidth.critical import UniversalityClass, single_input_flow
+from finitewidth.critical import UniversalityClass
 from finitewidth.critical.large_depth.tangent_asymptotics import decay_exponents, tangent_asymptotics
 from finitewidth.critical.one_input.tangent_single_input import effective_exponents, tangent_single_input_flow
 from finitewidth.critical.two_inputs.tangent_angle import tangent_angle_flow
@@ -131,6 +131,7 @@ def test_half_stable_exponents(verdict):
         tangent_asymptotics("gelu", 10.0, K1=1.0)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize(
     ("activation", "p_0", "p_perp"),
     [
@@ -143,7 +144,7 @@ def test_half_stable_exponents(verdict):
     ],
     ids=["tanh", "not odd", "softsign", "elu", "relu", "hard tanh"],
 )
-def test_decay_exponents(activation, p_0, p_perp, verdict):
+def test_decay_exponents(activation, p_0, p_perp, verdict, long_flow):
     r"""PDLT (9.68): $K \sim \ell^{-p_0}$ and products of $\chi_\perp$, fitted from long flows."""
     known = verdict(activation)
     sigma = MLP(activation, (1, 1)).activation
@@ -153,7 +154,7 @@ def test_decay_exponents(activation, p_0, p_perp, verdict):
     if p_perp is not None:
         assert found[1] == pytest.approx(p_perp, abs=1e-9)
     if known.universality_class is UniversalityClass.ZERO and found[0] > 0:
-        long = single_input_flow(activation, 0.3, 40_000, known.point.C_b, known.point.C_W)
+        long = long_flow(activation, 0.3, 40_000, known.point.C_b, known.point.C_W)
         product = np.exp(np.cumsum(np.log(np.asarray(long.chi_perp))))
         fitted = [-np.log(values[39_999] / values[9_999]) / np.log(4) for values in (np.asarray(long.K), product)]
         np.testing.assert_allclose(fitted, found, atol=3e-3)

@@ -18,6 +18,8 @@ from finitewidth.networks.shaped import (
 )
 from finitewidth.proportional import correlation_coefficients, correlation_sde
 
+pytestmark = pytest.mark.optimised
+
 PATHS, STEPS = 100_000, 40
 
 
