@@ -202,7 +202,9 @@ def right_calls(only: str = "") -> dict[str, tuple[Callable[..., Any], dict[str,
                 try:
                     for example in doctest.DocTestParser().get_examples(text):
                         exec(compile(example.source, "example", "single"), names)
-                except Exception as error:  # an example that does not run is for the tests of examples; the others count
+                except (
+                    Exception
+                ) as error:  # an example that does not run is for the tests of examples; the others count
                     print(f"an example fails: {text.partition(chr(10))[0]} {error}", file=sys.stderr)
     finally:
         for module, name, thing in originals:
