@@ -1,7 +1,7 @@
 """What the scikit-learn estimators of this room have in common. Importing this file imports scikit-learn."""
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -25,7 +25,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     C_b: Any
     C_W: Any
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> "NetworkRegressor":
         """Keep the training set. `y` may have several columns, one an output."""
         inputs, targets = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
         self.X_train_, self.y_train_ = np.asarray(inputs), np.asarray(targets, dtype=np.float64)
