@@ -138,7 +138,7 @@ def wrong_values(good: Any, default: Any, annotation: Any = None) -> list[tuple[
     if isinstance(good, int):
         return COUNTS + anything + nothing
     if isinstance(good, float) or (isinstance(good, np.ndarray | jax.Array) and np.ndim(good) == 0):
-        may_be_right = ["a list"] if "Any" in str(annotation) else []
+        may_be_right = ["a list"] if any(kind in str(annotation) for kind in ("Any", "Sequence")) else []
         may_be_right += ["inf"] if default == math.inf else []
         numbers = [(what, bad, PERHAPS if what in may_be_right else verdict) for what, bad, verdict in NUMBERS]
         return numbers + anything + nothing

@@ -52,7 +52,7 @@ def entry(
             try:  # what overflows is found in the result
                 with np.errstate(all="ignore"), contextlib.nullcontext() if in_float64 else jax.enable_x64(True):
                     result = function(*args, **kwargs)
-            except OverflowError as error:
+            except (OverflowError, ZeroDivisionError) as error:
                 raise _blow_up(function, args, kwargs, remedy) from error
             if not is_traced(result):
                 result = jax.tree.map(_to_numpy, result)

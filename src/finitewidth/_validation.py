@@ -46,11 +46,11 @@ def as_floats(value: Any, argument: str) -> Array:
     return array
 
 
-def as_elementwise(function: Any, argument: str) -> Callable[[Array], Array]:
-    """A function that JAX can trace and that keeps the shape of its argument."""
+def as_elementwise(function: Any, argument: str, of: int = 1) -> Callable[..., Array]:
+    """A function that JAX can trace and that keeps the shape of its arguments, of which there are so many."""
     probe = jax.ShapeDtypeStruct((3,), jnp.result_type(float))
     try:
-        values = jax.eval_shape(function, probe)
+        values = jax.eval_shape(function, *[probe] * of)
     except Exception as error:
         got = (
             f"a callable that JAX cannot trace ({type(error).__name__})" if callable(function) else described(function)
@@ -60,6 +60,22 @@ def as_elementwise(function: Any, argument: str) -> Callable[[Array], Array]:
         got = f"a callable of shape {probe.shape} -> {getattr(values, 'shape', type(values).__name__)}"
         raise ArgumentError(argument, got, "an elementwise function, real and keeping the shape")
     return function
+
+
+def tried(function: Any, at: Any, argument: str) -> np.ndarray:
+    """What a function makes of numbers that are at hand, NumPy's: JAX would clamp an index that is out of range, and go on."""
+    try:
+        values = np.asarray(function(np.asarray(at)))
+    except Exception as error:
+        got = (
+            f"a function that fails here ({type(error).__name__}: {error})"
+            if callable(function)
+            else described(function)
+        )
+        raise ArgumentError(argument, got, f"a function of an array of shape {np.shape(at)}") from error
+    if values.dtype.kind not in "iuf":
+        raise ArgumentError(argument, f"a function that returns {values.dtype}", "one that returns real numbers")
+    return values
 
 
 def as_count(value: Any, argument: str, *, at_least: int = 1) -> int:

@@ -15,6 +15,8 @@ _ROUNDING = 1e-9
 def _as_distribution(p: Any, argument: str) -> Float[np.ndarray, "..."]:
     """Probabilities that add up to one."""
     array = np.asarray(as_floats(p, argument))
+    if array.size == 0:
+        raise ShapeError(argument, f"shape {array.shape}", "at least one probability")
     if array.ndim == 0 or (array < 0).any() or abs(array.sum() - 1) > _ROUNDING:
         raise DomainError(
             argument, f"entries that add up to {array.sum():.6g}, the least of them {array.min():.3g}", "probabilities"

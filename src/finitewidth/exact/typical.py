@@ -12,6 +12,7 @@ from jaxtyping import Float
 from scipy.special import digamma, gammaln, ndtri, polygamma
 
 from .._entry import entry
+from .._validation import as_inputs
 from ..activations.families import ScaleInvariant
 from ..networks import MLP, as_mlp
 from ..results.typical import TYPICAL_LEVELS, TypicalNetworks
@@ -31,7 +32,7 @@ def typical_scale_invariant(net: MLP, x: Any) -> TypicalNetworks | None:
         >>> fw.exact.typical_scale_invariant(net, [[1.0, 0.5]]).kernel.shape
         (3, 3)
     """
-    activation = as_mlp(net).activation
+    activation, inputs = as_mlp(net).activation, np.asarray(as_inputs(x, "x", net.widths[0]))
     if not isinstance(activation, ScaleInvariant) or np.asarray(net.C_b)[1:].any():
         return None
     of_factors = np.asarray([_log_cumulants(activation, n) for n in net.hidden_widths], dtype=float).reshape(-1, 3)
@@ -40,7 +41,7 @@ def typical_scale_invariant(net: MLP, x: Any) -> TypicalNetworks | None:
     alive = np.append(
         0.0, np.cumsum(np.log1p(-(2.0**-widths)) if activation.a_plus * activation.a_minus == 0 else 0 * widths)
     )
-    start = float(np.asarray(net.first_kernel(np.asarray(x, dtype=float)[:1]))[0, 0])
+    start = float(np.asarray(net.first_kernel(inputs[:1]))[0, 0])
     passed = np.concatenate([np.zeros((1, 3)), np.cumsum(of_factors, axis=0)])
     of_gradients = np.where(np.arange(net.depth) < net.depth - 1, alive[-1], 0.0)
     return TypicalNetworks(start * _quantiles(passed, alive), _quantiles(passed[-1] - passed, of_gradients))

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError, ShapeError
-from .._validation import as_count, as_floats, as_inputs, per_layer
+from .._validation import as_count, as_floats, as_inputs, is_concrete, per_layer, tried
 from ..gaussian.nearly_gaussian import Metric, as_neurons, as_symmetric
 from ..gaussian.wick import as_invertible, gaussian_log_density
 from ..networks.layer import kernel_of
@@ -117,7 +117,7 @@ def interlayer_log_density(
     """
     previous = as_inputs(z_prev, "z_prev")
     following = as_inputs(z_next, "z_next", previous.shape[1])
-    activity = sigma(previous)
+    activity = tried(sigma, previous, "sigma") if is_concrete(previous) else sigma(previous)
     if activity.shape != previous.shape:
         raise ShapeError("sigma", f"values of shape {activity.shape}", f"an elementwise function: {previous.shape}")
     gram = activity.T @ activity / len(previous)

@@ -83,6 +83,8 @@ def two_weight_insertions(
     sigma, count = _as_signals(signals), as_count(neurons, "neurons")
     check_observable(function, (len(sigma), count), "function")
     covariance, per_weight = _metric(sigma, C_b, C_W, count)
+    if len(weights) != 2 or not all(hasattr(each, "__len__") and len(each) == 2 for each in weights):
+        raise ShapeError("weights", repr(weights)[:60], "two pairs (neuron, signal)")
     (i3, j3), (i4, j4) = ((as_count(i, "weights", at_least=0), as_count(j, "weights", at_least=0)) for i, j in weights)
     if max(i3, i4) >= count or max(j3, j4) >= sigma.shape[1]:
         raise DomainError("weights", weights, f"indices below {count} neurons and {sigma.shape[1]} signals")

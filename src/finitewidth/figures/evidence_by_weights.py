@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._entry import entry
+from .._errors import DomainError
 from .._result import picture_of
 from ..learning import EvidenceScan
 from .style import one_axes
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 
 @picture_of(EvidenceScan)
+@entry()
 def evidence_by_weights(scan: EvidenceScan, axes: "Axes | None" = None, *, bias: int = 0) -> "Axes":
     r"""$\log p(y|C_W, L)$, PDLT (6.34), over $C_W$, a dot at each line's maximum. Lines are darker the deeper the network.
 
@@ -26,6 +29,8 @@ def evidence_by_weights(scan: EvidenceScan, axes: "Axes | None" = None, *, bias:
         >>> fw.figures.evidence_by_weights(scan).get_xlabel()
         '$C_W$'
     """
+    if not 0 <= bias < len(scan.log_evidence):
+        raise DomainError("bias", bias, f"one of the scan's C_b, 0 to {len(scan.log_evidence) - 1}")
     axes = one_axes(axes)
     from matplotlib import colormaps
 

@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._entry import entry
+from .._errors import ShapeError
 from .._result import picture_of
+from .._validation import as_count
 from ..learning import GeneralisationError, Line
 from .style import BLUE, GREY, ORANGE, one_axes
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@entry()
 def generalisation_by_depth(
     depths: Sequence[int], errors: Sequence[GeneralisationError], axes: "Axes | None" = None
 ) -> "Axes":
@@ -29,10 +33,13 @@ def generalisation_by_depth(
         >>> fw.figures.generalisation_by_depth([2, 4], [error, error]).get_xlabel()
         'depth'
     """
+    known = [as_count(depth, "depths") for depth in depths]
+    if not all(isinstance(error, GeneralisationError) for error in errors) or len(errors) != len(known):
+        raise ShapeError("errors", f"{len(errors)} of them", f"{len(known)} `GeneralisationError`s, one for each depth")
     axes = one_axes(axes)
     looks = (("total", GREY, "-"), ("bias", BLUE, "--"), ("variance", ORANGE, ":"))
     for name, color, style in looks:
-        axes.plot(depths, [float(getattr(error, name)) for error in errors], style, color=color, label=name)
+        axes.plot(known, [float(getattr(error, name)) for error in errors], style, color=color, label=name)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set(xlabel="depth", ylabel="mean test loss")
@@ -41,6 +48,7 @@ def generalisation_by_depth(
 
 
 @picture_of(Line)
+@entry()
 def along_line(line: Line, axes: "Axes | None" = None) -> "Axes":
     """The first output along the line through two training inputs, with a band of one standard deviation over initialisations, and
     the straight line.

@@ -1,9 +1,12 @@
 """Posteriors along a line of inputs: infinite width, the 1/n correction, and real networks."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._entry import entry
+from .._errors import ArgumentError, DomainError, ShapeError
 from .._result import picture_of
 from .._validation import as_floats
 from ..results import Measurement, Posterior
@@ -16,8 +19,9 @@ _COLORS = {0: GREY, 1: BLUE, None: ORANGE}
 _NAMES = {0: "infinite width", 1: r"to order $1/n$", None: "real networks"}
 
 
+@entry()
 def posterior_bands(
-    posteriors: "list[Posterior]",
+    posteriors: Sequence[Posterior],
     at: Any,
     axes: "Axes | None" = None,
     *,
@@ -38,8 +42,16 @@ def posterior_bands(
         >>> fw.figures.posterior_bands([found], at=[0.3]).get_ylabel()
         'output'
     """
-    axes = one_axes(axes)
+    if not all(isinstance(posterior, Posterior) for posterior in posteriors):
+        raise ArgumentError("posteriors", "something else among them", "what `bayes` or `exact_posterior` returns")
     places = np.asarray(as_floats(at, "at"))
+    for posterior in posteriors:
+        samples, outputs = _values(posterior.mean).shape
+        if places.shape != (samples,):
+            raise ShapeError("at", f"shape {places.shape}", f"one place for each of the {samples} test samples")
+        if not 0 <= output < outputs:
+            raise DomainError("output", output, f"one of the outputs, 0 to {outputs - 1}")
+    axes = one_axes(axes)
     for posterior in posteriors:
         mean, deviation = (_values(leaf)[:, output] for leaf in (posterior.mean, posterior.standard_deviation))
         color, name = _COLORS[posterior.order], _NAMES[posterior.order]
@@ -54,6 +66,8 @@ def posterior_bands(
         axes.fill_between(places, mean - deviation, mean + deviation, color=color, alpha=0.12, linewidth=0)
     if train is not None:
         known = np.asarray(as_floats(train, "train"))
+        if known.ndim != 2 or known.shape[1] != 2:
+            raise ShapeError("train", f"shape {known.shape}", "shape (N_train, 2): positions and targets")
         axes.plot(known[:, 0], known[:, 1], "o", color=GREEN, markersize=7, zorder=4, label="told")
     axes.set(xlabel="place along the line", ylabel="output")
     axes.legend()
@@ -61,6 +75,7 @@ def posterior_bands(
 
 
 @picture_of(Posterior)
+@entry()
 def posterior(result: Posterior, axes: "Axes | None" = None) -> "Axes":
     """The first output on every test sample, in their order, with one standard deviation.
 

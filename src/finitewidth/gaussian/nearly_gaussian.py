@@ -21,7 +21,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry, warn
 from .._errors import DomainError, ShapeError
-from .._validation import as_count, as_covariance, as_floats, is_concrete
+from .._validation import as_count, as_covariance, as_floats, is_concrete, tried
 from .wick import as_invertible, gaussian_log_density
 
 Metric = Float[Array, "N N"]
@@ -163,6 +163,8 @@ def expectation(average: Average, K: Metric | Any, v: Vertex | Any, g1: Metric |
     """
     metric = as_covariance(K, "K")
     vertex, shift = as_vertex(v, "v", metric), as_symmetric(g1, "g1", metric)
+    if is_concrete(metric):
+        tried(average, metric, "average")
     value, first_order = jax.jvp(average, (metric,), (shift,))
     return value + first_order + 0.5 * jnp.einsum("...abcd,abcd->...", jax.hessian(average)(metric), vertex)
 
@@ -182,4 +184,7 @@ def covariance_between_neurons(average_F: Average, average_G: Average, K: Metric
     """
     metric = as_covariance(K, "K")
     vertex = as_vertex(v, "v", metric)
+    for name, average in (("average_F", average_F), ("average_G", average_G)):
+        if is_concrete(metric) and tried(average, metric, name).shape != ():
+            raise ShapeError(name, "a function that returns an array", "one that returns a number")
     return jnp.einsum("abcd,ab,cd->", vertex, jax.grad(average_F)(metric), jax.grad(average_G)(metric))

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
-from ..._validation import as_floats
+from ..._validation import as_elementwise, as_floats
 from ...gaussian.line import line_average
 
 PairFunction = Callable[[Array, Array], Array]
@@ -45,6 +45,7 @@ def near_coincidence_average(
         >>> round(float(fw.critical.near_coincidence_average(lambda a, b: a * b, 1.0, 0.0, 0.0, 0.1)), 6)
         0.9
     """
+    as_elementwise(function, "function", of=2)
     first = _along(function, 1.0, -1.0)
     second = _along(first, 1.0, -1.0)
     total = _along(function, 1.0, 1.0)

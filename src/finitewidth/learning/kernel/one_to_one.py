@@ -11,7 +11,7 @@ from ..._entry import entry
 from ..._errors import DomainError, ShapeError
 from ..._result import Result
 from ..._validation import as_floats
-from ...networks import MLP
+from ...networks import MLP, as_mlp
 
 
 class OneToOne(Result, eqx.Module):
@@ -58,5 +58,5 @@ def last_layer_only(net: MLP) -> MLP:
         >>> fw.learning.last_layer_only(fw.MLP("tanh", (2, 8, 8, 1))).lambda_W.tolist()
         [0.0, 0.0, 1.0]
     """
-    last = np.arange(net.depth) == net.depth - 1
+    last = np.arange(as_mlp(net).depth) == net.depth - 1
     return net.replace(lambda_b=np.where(last, net.C_b, 0.0), lambda_W=np.where(last, net.C_W, 0.0))
