@@ -69,7 +69,7 @@ def test_objectives(params):
         (lambda: learning.categorical_log_likelihood(Y, [0.0, 1.0]), "`labels`"),
         (lambda: learning.categorical_log_likelihood(Y[0], [0]), "`z`"),
         (lambda: learning.variance_given_another(0.0, 1.0, 10, 1.0), "`G`"),
-        (lambda: learning.variance_given_another_by_action(1.0, 2.0, 3, 1.0), "`width`: got 3.0; expected more than 4"),
+        (lambda: learning.variance_given_another_by_action(1.0, 2.0, 3, 1.0), "`width`: got 3; expected more than 4"),
     ],
 )
 def test_bad_arguments(call, message):

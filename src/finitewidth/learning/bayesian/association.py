@@ -11,11 +11,11 @@ from jaxtyping import Float
 
 from ..._entry import entry
 from ..._errors import DomainError
-from ..._validation import as_floats, as_number
+from ..._validation import as_count, as_floats, as_number
 
 
 @entry()
-def association_couplings(G: float, V: float, width: float, neurons: int = 2) -> tuple[float, float]:
+def association_couplings(G: float, V: float, width: int, neurons: int = 2) -> tuple[float, float]:
     r"""Quadratic and quartic coupling of the action of m neurons on one input, PDLT (6.73): $g_m$ with
     $\frac1{g_m} = G - \frac{m+2}{2n_{\ell-1}}\frac VG$, PDLT (6.74), and $v = \frac{V}{n_{\ell-1}G^4}$, PDLT (6.75). `width` is
     $n_{\ell-1}$; $G$ and $V$ are those of `flow`.
@@ -34,7 +34,7 @@ def association_couplings(G: float, V: float, width: float, neurons: int = 2) ->
 
 
 @entry()
-def variance_given_another(G: float, V: float, width: float, seen: Any) -> Float[np.ndarray, "*shape"]:
+def variance_given_another(G: float, V: float, width: int, seen: Any) -> Float[np.ndarray, "*shape"]:
     r"""$E[z_2^2|z_1 = \check z_1] = G + \tfrac12(\check z_1^2 - G)\frac{V}{n_{\ell-1}G^2} + O(n^{-2})$, PDLT (6.78), for one or many values
     `seen` of $\check z_1$: larger than $G$ where the neuron seen is larger than usual.
 
@@ -48,7 +48,7 @@ def variance_given_another(G: float, V: float, width: float, seen: Any) -> Float
 
 
 @entry()
-def variance_given_another_by_action(G: float, V: float, width: float, seen: Any) -> Float[np.ndarray, "*shape"]:
+def variance_given_another_by_action(G: float, V: float, width: int, seen: Any) -> Float[np.ndarray, "*shape"]:
     r"""The same by the action of two neurons, $\frac1{g_2} + \frac v{2g_2^2}\big(\frac3{g_2} + \check z_1^2\big)$, PDLT (6.76)-(6.77), with
     leftovers of order $1/n^2$.
 
@@ -61,8 +61,8 @@ def variance_given_another_by_action(G: float, V: float, width: float, seen: Any
     return np.asarray(1 / g + v / (2 * g**2) * (3 / g + z**2))
 
 
-def _checked(G: Any, V: Any, width: Any) -> tuple[float, float, float]:
-    metric, vertex, n = as_number(G, "G"), as_number(V, "V", low=0.0), as_number(width, "width", low=1.0)
+def _checked(G: Any, V: Any, width: Any) -> tuple[float, float, int]:
+    metric, vertex, n = as_number(G, "G"), as_number(V, "V", low=0.0), as_count(width, "width")
     if metric <= 0:
         raise DomainError("G", metric, "a positive number")
     return metric, vertex, n
