@@ -124,9 +124,8 @@ def _directions(rest: Float[Array, "m n"]) -> _Split:
 
     def take(state: tuple[Array, Array, _Split]) -> tuple[Array, Array, _Split]:
         rest, size, split = state
-        largest = jnp.argmax(
-            size > _ALIKE * jnp.max(size)
-        )  # the first of those: which is largest by rounding must not matter
+        # The first of those as large: which one is the largest by rounding must not matter.
+        largest = jnp.argmax(size > _ALIKE * jnp.max(size))
         direction = rest[largest] / size[largest]
         along = rest @ direction
         rest = rest - along[:, None] * direction
