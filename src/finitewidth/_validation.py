@@ -62,18 +62,16 @@ def as_elementwise(function: Any, argument: str, of: int = 1) -> Callable[..., A
     return function
 
 
-def tried(function: Any, at: Any, argument: str) -> np.ndarray:
+def tried(function: Any, at: Any, argument: str) -> Array:
     """What a function makes of numbers that are at hand, NumPy's: JAX would clamp an index that is out of range, and go on."""
     try:
-        values = np.asarray(function(np.asarray(at)))
+        with jax.ensure_compile_time_eval():
+            found = function(np.asarray(at))
+        values = found if isinstance(found, Tracer) else np.asarray(found)  # it may hold what a caller traces
     except Exception as error:
-        got = (
-            f"a function that fails here ({type(error).__name__}: {error})"
-            if callable(function)
-            else described(function)
-        )
+        got = f"a function that fails ({type(error).__name__}: {error})" if callable(function) else described(function)
         raise ArgumentError(argument, got, f"a function of an array of shape {np.shape(at)}") from error
-    if values.dtype.kind not in "iuf":
+    if not jnp.issubdtype(values.dtype, jnp.floating) and not jnp.issubdtype(values.dtype, jnp.integer):
         raise ArgumentError(argument, f"a function that returns {values.dtype}", "one that returns real numbers")
     return values
 

@@ -1,5 +1,6 @@
 """The averages of this room as users call them: what cannot be averaged is refused by name."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -49,3 +50,13 @@ def test_what_is_refused(call, argument):
 
 def averages():
     return fw.critical.tangent_averages(RELU, 1.0)
+
+
+def test_functions_may_hold_what_is_traced():
+    r"""$E[wK^2]$ with $v$ only is $w(K^2 + v)$, PDLT (4.61): its slope in $w$; and averages that ask for what is not there are refused."""
+    metric, vertex, none = [[2.0]], [[[[0.1]]]], [[0.0]]
+    slope = jax.jit(jax.grad(lambda w: gaussian.expectation(lambda K: w * K[0, 0] ** 2, metric, vertex, none)))(3.0)
+    np.testing.assert_allclose(slope, 4.1, rtol=1e-12)
+    for wrong in (lambda K: K[9, 0], lambda K: "text", lambda K: 1 / 0, lambda K: None, 3):
+        with pytest.raises(ArgumentError, match="`average`"):
+            gaussian.expectation(wrong, metric, vertex, none)
