@@ -61,6 +61,7 @@ from .learning import (
     gradient_step as gradient_step,
     nearly_kernel as nearly_kernel,
     predict as predict,
+    predict_one as predict_one,
     train as train,
 )
 from .networks import MLP as MLP, ResidualMLP as ResidualMLP, shaped as shaped

@@ -28,10 +28,6 @@ from .bayesian import (
     variance_given_another as variance_given_another,
     variance_given_another_by_action as variance_given_another_by_action,
 )
-from .end_of_training import (
-    AlgorithmProjectors as AlgorithmProjectors,
-    algorithm_projectors as algorithm_projectors,
-)
 from .kernel import (
     GeneralisationError as GeneralisationError,
     Line as Line,
@@ -56,6 +52,19 @@ from .kernel import (
     regularisation_tensor as regularisation_tensor,
     smooth_labels as smooth_labels,
     tangent_features as tangent_features,
+)
+
+# isort: split
+from .end_of_training import (
+    AlgorithmProjectors as AlgorithmProjectors,
+    FinitePrediction as FinitePrediction,
+    Leap as Leap,
+    OnePrediction as OnePrediction,
+    Trust as Trust,
+    algorithm_projectors as algorithm_projectors,
+    leap as leap,
+    predict_one as predict_one,
+    taylor_outputs as taylor_outputs,
 )
 from .losses import LOSSES as LOSSES, Loss as Loss
 from .quadratic import (

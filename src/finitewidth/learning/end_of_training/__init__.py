@@ -4,3 +4,6 @@ from .algorithm import (
     AlgorithmProjectors as AlgorithmProjectors,
     algorithm_projectors as algorithm_projectors,
 )
+from .finite_prediction import FinitePrediction as FinitePrediction, Trust as Trust
+from .leaps import Leap as Leap, leap as leap, taylor_outputs as taylor_outputs
+from .predict_one import OnePrediction as OnePrediction, predict_one as predict_one

@@ -1,12 +1,11 @@
 """Learning at infinite width: the frozen tangent kernel decides all, PDLT chapter 10."""
 
-from .features import random_features as random_features, tangent_features as tangent_features
-from .generalisation import (
+from .bias_and_variance import (
     GeneralisationError as GeneralisationError,
-    OptimalStopping as OptimalStopping,
     generalisation_error as generalisation_error,
-    optimal_stopping as optimal_stopping,
 )
+from .features import random_features as random_features, tangent_features as tangent_features
+from .generalisation import OptimalStopping as OptimalStopping, optimal_stopping as optimal_stopping
 from .interpolation import (
     Line as Line,
     LineSeries as LineSeries,

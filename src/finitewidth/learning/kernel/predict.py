@@ -1,4 +1,4 @@
-"""`predict`: what networks of infinite width say of new inputs after gradient-based training."""
+"""`predict`: what networks say of new inputs after gradient-based training, at infinite width and to order 1/n."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +9,13 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry, warn
-from ..._errors import DomainError, UnknownNameError
+from ..._errors import ArgumentError, DomainError, UnknownNameError
 from ..._progress import ProgressBar
 from ..._validation import as_count, as_seed
 from ...networks import MLP
 from ...results import Measurement, Prediction, Trajectory
+from ..end_of_training.algorithm import ALGORITHMS as FIRST_ORDER_ALGORITHMS
+from ..end_of_training.ensemble import predict_to_first_order
 from .cross_entropy import SampledLearner, end_of_cross_entropy, first_loss, first_outputs
 from .learners import BatchLearner, EndLearner, Learner, SpectralLearner, check_stable
 from .posterior import generalised_posterior
@@ -46,22 +48,29 @@ def predict(
     record: Any = None,
     progress: bool | None = None,
 ) -> Prediction[Array]:
-    r"""Mean and covariance over initialisations of the outputs on `x_test` after training, at infinite width, PDLT chapter 10.
+    r"""Mean and covariance over initialisations of the outputs on `x_test` after training, at infinite width, PDLT chapter 10, or to
+    order $1/n$, PDLT chapter ∞.
 
     Outputs learn linearly by the frozen tangent kernel from Gaussian first values, $z_{\mathcal B}(t) = z_{\mathcal B}
     - \Theta_{\mathcal{BA}}Q(t)(z_{\mathcal A}-y)$. At the end of training $Q = \widetilde\Theta^{-1}$ for every algorithm, PDLT (10.35),
     which gives the generalised posterior, PDLT (10.40)-(10.41). Where $\widetilde\Theta$ is singular, as for inputs that repeat,
     the end is the pseudo-inverse, where gradients lead.
 
+    With `order=1` networks have a finite width $n$, PDLT (∞.160)-(∞.167) with their errata: tangent kernels differ from network
+    to network and change as they learn, and outputs are wired together. The result has the mean in its parts (`mean_kernel`,
+    `mean_fluctuation`, `mean_dntk`, `mean_ddntk_I`, `mean_ddntk_II`), `test_loss(y)`, and `trust`, how small what it is expanded in
+    is; where that is not small a warning says so. It depends on the algorithm, and needs an activation whose slope does not jump.
+
     **Arguments:**
 
     - `net`, `x_train`, `y_train`, `x_test`: a network with its rates, inputs with one sample a row, targets (N_train, n_L).
     - `algorithm`: `"gradient_flow"` until `time`; `"gradient_descent"` of a finite `rate` below $2/\lambda_{\max}$, to the end unless a
-      number of `steps` is given; `"sgd"` with `steps` and a `batch`; `"newton"`, one step, PDLT (10.30).
+      number of `steps` is given; `"sgd"` with `steps` and a `batch`; `"newton"`, one step, PDLT (10.30). At order 1 the first two, or
+      `"two_step"`, two steps of second order, PDLT (∞.79).
     - `loss`: `"mse"`, $\frac12\sum(z-y)^2$, in closed form at all times; or `"cross_entropy"` of targets that are probabilities. That one
       is closed at the end of training alone, where hard labels are out of reach (`learning.smooth_labels`). Before it,
       `samples` first outputs are drawn and followed, and every figure is a `Measurement` over them.
-    - `order`: in 1/n; only 0 so far.
+    - `order`: 0 or 1 in 1/n. Order 1 needs tensors of four samples, whose memory grows with the fourth power of N_train: some tens.
     - `kernel`: $(\Theta, K)$ on training inputs first and then test inputs, or one matrix for both, which is Bayes, instead of
       a network with inputs. A $K$ of zeros is a network whose outputs start at zero.
     - `kappa`: $\kappa^{ab}$ of the generalised loss $\frac12\sum\kappa^{ab}(z_a-y_a)(z_b-y_b)$, PDLT (10.22), which is a second-order
@@ -76,13 +85,20 @@ def predict(
         >>> prediction.mean.round(4).tolist()
         [[0.4405]]
     """
-    if algorithm not in ALGORITHMS:
-        raise UnknownNameError("algorithm", algorithm, ALGORITHMS)
+    first_order = as_count(order, "order", at_least=0) == 1
+    known = FIRST_ORDER_ALGORITHMS if first_order else ALGORITHMS
+    if algorithm not in known:
+        raise UnknownNameError("algorithm", algorithm, known)
     if loss not in ("mse", "cross_entropy"):
         raise UnknownNameError("loss", loss, ("mse", "cross_entropy"))
-    if as_count(order, "order", at_least=0) > 0:
-        raise DomainError("order", order, "0: corrections in 1/n of trained networks are not there yet")
+    if order > 1:
+        raise DomainError("order", order, "0 or 1")
+    if first_order:
+        _check_first_order(loss, kernel=kernel, kappa=kappa, batch=batch)
     kernels, problem = kernels_and_problem(net, x_train, y_train, x_test, kernel)
+    if first_order:
+        assert net is not None
+        return predict_to_first_order(net, kernels, problem, algorithm, rate, steps, time, record, progress)
     y = np.asarray(problem.y_train)
     schedule = as_schedule(algorithm, loss, time, rate, steps, batch, as_seed(seed), record, len(y))
     metric = as_kappa(kappa, algorithm, loss, len(y))
@@ -99,6 +115,16 @@ def predict(
         name: _last(getattr(trajectory, name)) for name in ("mean", "sample_covariance", "wiring", "whole_covariance")
     }
     return Prediction(**last, trajectory=trajectory, problem=problem, training=schedule.training, net=net, order=0)
+
+
+def _check_first_order(loss: str, **unwanted: Any) -> None:
+    if loss != "mse":
+        raise DomainError("loss", f"{loss} at order 1", "mse")
+    for name, given in unwanted.items():
+        if given is not None:
+            raise ArgumentError(
+                name, "a value at order 1", "none: corrections in 1/n need a network, and know nothing of it"
+            )
 
 
 def _learner(kernels: TrainTestKernels, schedule: Schedule, kappa: Float[np.ndarray, "N N"] | None) -> Learner:
