@@ -50,6 +50,7 @@ from .kernel import (
     random_features as random_features,
     regularisation_correlation as regularisation_correlation,
     regularisation_tensor as regularisation_tensor,
+    rescaled_targets as rescaled_targets,
     smooth_labels as smooth_labels,
     tangent_features as tangent_features,
 )

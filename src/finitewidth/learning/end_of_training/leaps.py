@@ -15,11 +15,10 @@ from ..._result import Result
 from ..._validation import as_inputs
 from ...kernels import frozen_ntk
 from ...networks import MLP, as_mlp
-from ...realised.parameters import Parameters, as_parameters
+from ...realised.parameters import Parameters, as_parameters, preactivations, rates_of_parameters
 from ..kernel.train_test import as_targets
-from ..step import rates_of_parameters
 from .algorithm import positive_spectrum
-from .joint import Joint, joint_differentials, outputs
+from .joint import Joint, joint_differentials
 
 KINDS = ("infinite_width", "generalised", "tuned")
 
@@ -58,13 +57,13 @@ def leap(net: MLP, params: Parameters, x_train: Any, y_train: Any, kind: str = "
     params = as_parameters(as_mlp(net), params)
     x = np.asarray(as_inputs(x_train, "x_train", net.widths[0]))
     y = as_targets(y_train, len(x), net.widths[-1])
-    found = Joint(*(np.asarray(each) for each in joint_differentials(net, params, x)))
+    found = joint_differentials(net, params, x)
     error = found.z - y.ravel()
     tensor = _newton_tensor(net, x, found, error, kind)
     a = tensor @ error
     residual = error - found.H @ a + np.einsum("abc,b,c->a", found.dH, a, a) / 2
     residual = residual - np.einsum("abcd,b,c,d->a", found.ddH_I, a, a, a, optimize=True) / 6
-    _, pull = jax.vjp(lambda theta: outputs(net.activation, theta, x), params)
+    _, pull = jax.vjp(lambda theta: preactivations(net, theta, x)[-1].ravel(), params)
     moved = jax.tree.map(
         lambda old, rate, slope: old - rate * slope, params, rates_of_parameters(net), pull(jnp.asarray(a))[0]
     )
@@ -116,10 +115,10 @@ def taylor_outputs(
         raise UnknownNameError("order", order, ("1", "2", "3"))
 
     def along(s: Array) -> Array:
-        return outputs(net.activation, jax.tree.map(lambda start, step: start + s * step, params, shift), inputs)
+        return preactivations(net, jax.tree.map(lambda start, step: start + s * step, params, shift), inputs)[-1]
 
     derivative, total, factor = along, along(jnp.zeros(())), 1.0
     for power in range(1, order + 1):
         derivative, factor = jax.jacfwd(derivative), factor / power
         total = total + factor * derivative(jnp.zeros(()))
-    return total.reshape(len(inputs), -1)
+    return total

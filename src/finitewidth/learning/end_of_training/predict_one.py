@@ -87,7 +87,7 @@ def predict_one(
     train, test = (np.asarray(as_inputs(x, name, n_0)) for x, name in ((x_train, "x_train"), (x_test, "x_test")))
     y = as_targets(y_train, len(train), net.widths[-1])
     pace, direct = as_pace(algorithm, rate, steps, time)
-    found = Joint(*(np.asarray(each) for each in joint_differentials(net, params, np.concatenate([train, test]))))
+    found = joint_differentials(net, params, np.concatenate([train, test]))
     A, M = y.size, len(found.z)
     values, vectors = positive_spectrum(found.H[:A, :A], "x_train")
     if pace.rate:

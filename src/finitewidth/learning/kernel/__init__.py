@@ -25,4 +25,4 @@ from .regularisation import (
     regularisation_correlation as regularisation_correlation,
     regularisation_tensor as regularisation_tensor,
 )
-from .targets import smooth_labels as smooth_labels
+from .targets import rescaled_targets as rescaled_targets, smooth_labels as smooth_labels

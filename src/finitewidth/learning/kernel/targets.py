@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from ..._entry import entry
 from ..._errors import ArgumentError, DomainError, ShapeError
-from ..._validation import as_covariance, as_floats, as_number
+from ..._validation import as_count, as_covariance, as_floats, as_number
 
 _ROUNDING = 1e-9
 
@@ -46,6 +46,24 @@ def smooth_labels(classes: Any, epsilon: float) -> Float[np.ndarray, "N n_L"]:
     if share in (0.0, 1.0):
         raise DomainError("epsilon", share, "a number strictly between 0 and 1")
     return np.where(hot == 1, 1 - share, share / (hot.shape[1] - 1))
+
+
+@entry()
+def rescaled_targets(y: Any, depth: int, p_0: float) -> Float[np.ndarray, "*shape"]:
+    r"""Targets that fall with depth as outputs do, $y\to y\,L^{-p_0/2}$, PDLT (∞.26), where $K^{(\ell)}\sim\ell^{-p_0}$, PDLT (∞.24);
+    networks of different depths can then be compared. It is the same to rescale outputs by $L^{p_0/2}$, PDLT (∞.25).
+
+    **Arguments:**
+
+    - `y`: targets, of any shape.
+    - `depth`: $L$.
+    - `p_0`: the exponent of the kernel: 0 for ReLU and its like, 1 for tanh and others of the class K* = 0.
+
+    Examples:
+        >>> fw.learning.rescaled_targets([2.0], depth=4, p_0=1.0).tolist()
+        [1.0]
+    """
+    return np.asarray(as_floats(y, "y")) * float(as_count(depth, "depth")) ** (-as_number(p_0, "p_0") / 2)
 
 
 def as_kappa(kappa: Any, algorithm: str, loss: str, samples: int) -> Float[np.ndarray, "N N"] | None:
