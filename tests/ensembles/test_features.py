@@ -32,6 +32,15 @@ def test_chain_and_dense_have_one_law_with_several_outputs():
     assert p > 1e-4, where
 
 
+def test_residual_chain_and_dense_have_one_law():
+    """A hidden layer wider than the stream."""
+    block = fw.ShapedResNet(0.6, 1.5, -1.5, hidden_ratio=2.0)
+    chain, dense = (drawn(block, 16, 4, many, method, 3, None) for method, many in (("chain", 2000), ("dense", 1000)))
+    p, where = smallest(chain, dense)
+    assert p > 1e-4, where
+    np.testing.assert_allclose(chain.Q[:, :, 0, 0], chain.f[:, :1] * np.ones(5), atol=1e-7)
+
+
 def test_identities_of_every_network(networks):
     """Euler's theorem, the sum rule and the tangent kernel's formula: exact, network by network."""
     f = networks.f
@@ -71,6 +80,10 @@ def test_a_seed_means_the_same_networks(networks, tmp_path):
 def test_bad_input():
     with pytest.raises(ArgumentError, match="ShapedMLP"):
         drawn(fw.ShapedAttention(0.3))
+    with pytest.raises(ArgumentError, match="known for MLPs"):
+        drawn(fw.ShapedResNet(0.3))
+    with pytest.raises(DomainError, match="gamma"):
+        drawn(fw.ShapedResNet(0.0), targets=None)
     with pytest.raises(DomainError, match="at least 4"):
         drawn(width=3)
     with pytest.raises(ShapeError, match="targets"):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _POINTS, _BINS, _SHOWN = 400, 60, 0.99
 _LABELS = {
     "Phi": r"$\Phi$", "G": "$G$", "Q": "$Q$", "S": "$S$", "C": "$C$", "K": "$K$", "R": "$R$", "velocity": r"$\mathcal{V}$",
-    "dPhi": r"$\partial\Phi$", "NTK": r"$\overline\Theta$",
+    "dPhi": r"$\partial\Phi$", "NTK": r"$\overline{\Theta}$",
 }  # fmt: skip
 
 

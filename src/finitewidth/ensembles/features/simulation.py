@@ -9,21 +9,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.random import fold_in
-from jaxtyping import Int
+from jaxtyping import Float, Int, Key
 
 from ..._arrays import Array
 from ..._errors import ArgumentError, DomainError, UnknownNameError
 from ..._validation import as_count, as_covariance, as_ensemble, as_number
-from ...networks.shaped import BlockNetwork, ShapedMLP
+from ...networks.shaped import BlockNetwork, ShapedMLP, ShapedResNet
+from ...networks.shaped.sublayers import hidden_units
 from ...results.feature_law import FeatureFields, FeatureLaw, as_targets, feature_law
 from ...runs.lanes import lane_size
 from ...runs.run import run
 from ...runs.store import empty_store, put
 from .chain import chain_features
 from .dense import dense_features
-from .neuron import neuron_of
+from .neuron import Neuron, neuron_of
+from .residual import Branch, chain_residual, dense_residual
 
 METHODS: dict[str, Callable[..., FeatureFields]] = {"chain": chain_features, "dense": dense_features}
+RESIDUAL: dict[str, Callable[..., FeatureFields]] = {"chain": chain_residual, "dense": dense_residual}
 _MEMORY = 2**26  # bytes of networks that are drawn in one go
 _SAVED = 20
 
@@ -52,22 +55,19 @@ def simulate_features(
     rate = as_number(rate, "rate")
     if not isinstance(method, str) or method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
-    if not isinstance(net.block, ShapedMLP):
-        raise ArgumentError("net", f"a network of {type(net.block).__name__}", "one of ShapedMLP")
     m, p, n, d = len(start), len(start) * outputs, net.width, net.depth
     if n < m + p:
         raise DomainError("width", n, f"at least {m + p}, the forward and backward vectors of {m} inputs")
-    neuron = neuron_of(net.block.activation, n)
+    of = _described(net, trained=wanted is not None)
     intervals = min(_SAVED if save is None else as_count(save, "save"), d)
     saved = np.round(np.linspace(0, d, intervals + 1)).astype(int)
-    numbers = 2 * d * n * (m + p) if method == "chain" else n * n * d * (4 + p)
+    widest = max(n, of.units) if isinstance(of, Branch) else n
+    numbers = 2 * d * widest * (m + p) if method == "chain" else 2 * n * widest * d * (4 + p)
     lane, key = lane_size(numbers, networks, _MEMORY), jax.random.key(seed)
     goal = None if wanted is None else jnp.asarray(wanted)
 
     def lane_from(first: Int[Array, ""] | int) -> FeatureFields:
-        return _lane(
-            neuron, jnp.asarray(start), goal, rate, jnp.asarray(saved), key, first, method, n, d, outputs, lane
-        )
+        return _lane(of, jnp.asarray(start), goal, rate, jnp.asarray(saved), key, first, method, n, d, outputs, lane)
 
     found = run(
         lambda store, first: put(store, first, lane_from(first)),
@@ -85,15 +85,29 @@ def simulate_features(
     )  # fmt: skip
 
 
+def _described(net: BlockNetwork, trained: bool) -> Neuron | Branch:
+    """The block at its width; refused where nobody knows how to draw its gradients."""
+    block = net.block
+    if isinstance(block, ShapedMLP):
+        return neuron_of(block.activation, net.width)
+    if isinstance(block, ShapedResNet) and not trained:
+        if float(block.gamma) == 0:
+            raise DomainError("gamma", 0.0, "a positive number: without branches there is nothing to train")
+        units = hidden_units(block.hidden_ratio, net.width)
+        return Branch(neuron_of(block.activation, net.width), jnp.asarray(block.gamma), units)
+    more = ": velocities are known for MLPs" if trained else " or ShapedResNet"
+    raise ArgumentError("net", f"a network of {type(block).__name__}", f"one of ShapedMLP{more}")
+
+
 @partial(jax.jit, static_argnames=("method", "width", "depth", "outputs", "lane"))
 def _lane(
-    neuron: Any,
-    V0: Array,
-    targets: "Array | None",
+    of: Neuron | Branch,
+    V0: Float[Array, "m m"],
+    targets: Float[Array, " p"] | None,
     rate: Array | float,
-    saved: Array,
-    key: Any,
-    first: Any,
+    saved: Int[Array, " times"],
+    key: Key[Array, ""],
+    first: Int[Array, ""] | int,
     method: str,
     width: int,
     depth: int,
@@ -102,6 +116,8 @@ def _lane(
 ) -> FeatureFields:
     def network(index: Array) -> FeatureFields:
         own = fold_in(key, index)
-        return METHODS[method](neuron, V0, targets, rate, saved, own, width, depth, outputs)
+        if isinstance(of, Branch):
+            return RESIDUAL[method](of, V0, saved, own, width, depth, outputs)
+        return METHODS[method](of, V0, targets, rate, saved, own, width, depth, outputs)
 
     return jax.vmap(network)(first + jnp.arange(lane))

@@ -3,6 +3,8 @@
 import equinox as eqx
 
 from ..._errors import ArgumentError
+from ..._validation import as_count
+from ..mlp import MLP
 from .activation import ShapedActivation, shaped_relu
 from .block import ShapedBlock, Square
 from .sublayers import FullyConnected, Sublayer
@@ -28,6 +30,23 @@ class ShapedMLP(ShapedBlock):
     def sublayers(self, width: int, tokens: int) -> tuple[Sublayer, ...]:
         """One fully connected layer."""
         return (FullyConnected(self.activation.usable_at(width), self.activation.normalisation(width)),)
+
+    def as_mlp(self, width: int, depth: int, inputs: int, outputs: int = 1) -> MLP:
+        r"""`at(width, depth)` as an `MLP`, for every verb that takes one: $C_W = \lambda_W = c$, but one in the first layer, and no
+        biases.
+
+        Under gradient descent at rate $\eta$ its weights move as $W$ in $\sqrt{c/n}\,W\varphi$ does. It takes `inputs` $= n_0$ features, so
+        that $\Phi_0 = xx^{\mathsf T}/n_0$.
+
+        Examples:
+            >>> net = fw.ShapedMLP(fw.shaped.shaped_relu(1.0, -1.0)).as_mlp(16, 4, inputs=2)
+            >>> net.widths
+            (2, 16, 16, 16, 16, 1)
+        """
+        n, d = as_count(width, "width"), as_count(depth, "depth")
+        c = [1.0] + [self.activation.normalisation(n)] * d
+        widths = (as_count(inputs, "inputs"), *[n] * d, as_count(outputs, "outputs"))
+        return MLP(self.activation.usable_at(n), widths, C_W=c, lambda_b=0.0, lambda_W=c)
 
     @property
     def time_exponent(self) -> float:

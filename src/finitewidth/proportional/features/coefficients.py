@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ..._arrays import Array
-from ..._errors import ArgumentError
+from ..._errors import ArgumentError, DomainError
 from ...networks.shaped import ShapedMLP, ShapedResNet
 from ...networks.shaped.bends import Bends, bends_of
 
@@ -41,6 +41,8 @@ def coefficients(block: Any, trained: bool) -> Coefficients:
     if isinstance(block, ShapedMLP):
         return Coefficients(bends_of(block.activation), jnp.asarray(1.0), jnp.asarray(1.0))
     if isinstance(block, ShapedResNet) and not trained:
+        if float(block.gamma) == 0:
+            raise DomainError("gamma", 0.0, "a positive number: without branches there is nothing to train")
         return Coefficients(bends_of(block.activation), jnp.asarray(block.gamma**2), jnp.asarray(block.value_noise))
     want = "a ShapedMLP" if trained else "a ShapedMLP or a ShapedResNet"
     more = ": how training moves features is known for MLPs" if trained else ""
