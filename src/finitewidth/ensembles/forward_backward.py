@@ -137,9 +137,7 @@ def pull_back(
     return Backward(tuple(gradients[::-1]), gradient), RandomNetwork(network.net, tuple(stages[::-1]))
 
 
-def through_layers(
-    step: Callable[[Array, Any], Any], carry: Array, stacked: Any, reverse: bool = False
-) -> tuple[Array, Any]:
+def through_layers(step: Callable[[Any, Any], Any], carry: Any, stacked: Any, reverse: bool = False) -> tuple[Any, Any]:
     """`lax.scan`, but a single layer may change the width of what it carries."""
     if len(jax.tree.leaves(stacked)[0]) > 1:
         return lax.scan(step, carry, stacked, reverse=reverse)

@@ -24,6 +24,7 @@ from .differential_samplers import DenseDifferentialSampler, check_can_be_measur
 from .many_populations import simulate_populations
 from .measured import measured_differentials, measured_metric, measured_tangent
 from .residual import RESIDUAL_METHODS
+from .residual_tangent import RESIDUAL_TANGENT_METHODS
 from .samplers import METHODS, Sampler
 from .tally import Tally, add_samples, new_tally
 from .tangent_samplers import TANGENT_METHODS
@@ -39,7 +40,7 @@ _METHODS: dict[type, dict[str, dict[str, Callable[[Any, Float[Array, "N n_0"]], 
         "dntk": {"dense": partial(DenseDifferentialSampler, to_second=False)},
         "ddntk": {"dense": partial(DenseDifferentialSampler, to_second=True)},
     },
-    ResidualMLP: {"vertex": RESIDUAL_METHODS},
+    ResidualMLP: {"vertex": RESIDUAL_METHODS, "ntk": RESIDUAL_TANGENT_METHODS},
 }
 _POPULATION = "population"
 

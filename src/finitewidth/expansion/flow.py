@@ -18,6 +18,7 @@ from ..results import Flow
 from .differential_flow import differential_flow
 from .next_order import next_order_flow
 from .persistent import persistent_metric_flow
+from .persistent_tangent import persistent_tangent_flow
 from .recursion import metric_flow
 from .tangent import tangent_flow
 
@@ -82,8 +83,7 @@ def _groups(
             "next_order", "True for a residual network", "an MLP: its neurons are drawn anew in each layer"
         )
     if net.neurons_persist and through == "ntk":
-        want = "'kernel' or 'vertex' for a residual network; `frozen_ntk` is its tangent kernel at infinite width"
-        raise DomainError("through", "'ntk'", want)
+        return Flow(net, *persistent_tangent_flow(net, K1, first_overlap(net, x, K1), largest))
     if net.neurons_persist and through == "vertex":
         return Flow(net, *persistent_metric_flow(net, K1, largest))
     further = next_order_flow(net, K1, largest) if next_order else None
