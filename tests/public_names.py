@@ -14,9 +14,10 @@ def public_things() -> Iterator[Any]:
         module = ahead.pop()
         seen.add(module)
         offered = inspect.getsource(module)
-        for name, thing in vars(module).items():
+        for name in getattr(module, "__all__", vars(module)):  # names that are loaded on demand stand in `__all__`
             if name.startswith("_"):
                 continue
+            thing = getattr(module, name)
             if not inspect.ismodule(thing):
                 yield thing
             # A room that somebody imported (the command line, the language model) is an attribute too, and not offered by that.

@@ -1,6 +1,7 @@
 """What every result can do: print itself in a few lines, show itself in a notebook, become a data frame, draw itself."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ._entry import is_traced
@@ -9,6 +10,7 @@ from ._table import Table, as_dataframe, as_html, as_text, table_of, values_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_PACKAGE = __name__.partition(".")[0]
 Picture = TypeVar("Picture", bound=Callable[..., Any])
 _PICTURES: dict[type, Callable[..., Any]] = {}
 
@@ -40,6 +42,7 @@ class Result:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw it, on a new figure unless axes are given, and return the axes."""
+        import_module(f"{_PACKAGE}.figures")  # where pictures say what they are of
         picture = next(_PICTURES[kind] for kind in type(self).__mro__ if kind in _PICTURES)
         return picture(self, ax)
 

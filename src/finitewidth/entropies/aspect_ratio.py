@@ -8,8 +8,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.stats import norm
 
 from .._entry import entry
 from .._errors import DomainError, NotTunableError
@@ -145,7 +145,7 @@ def series(
 def log_normal_information(variances: Float[np.ndarray, " point"], outputs: int) -> Float[np.ndarray, " point"]:
     """Between halves of a layer whose metric is log-normal with these variances of its logarithm."""
     first = outputs // 2
-    weights = norm.pdf(_NODES)[None] / norm.pdf(_NODES).sum()
+    weights = scipy.stats.norm.pdf(_NODES)[None] / scipy.stats.norm.pdf(_NODES).sum()
 
     def between(variance: float) -> float:
         metrics = np.exp(math.sqrt(variance) * _NODES - variance / 2)[:, None]

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.stats import chi2
 
 from .._errors import DomainError
 
@@ -51,12 +51,12 @@ def entropies_of_neurons(
 ) -> Float[np.ndarray, " sets"]:
     r"""$\mathcal S_m$ of $m$ neurons of one input, PDLT (A.1), for each set of weights of the groups."""
     m, G_0 = neurons, float(metrics.max())
-    low, high = metrics.min() * chi2.ppf(_LOWEST, m), G_0 * chi2.isf(_HIGHEST, m)
+    low, high = metrics.min() * scipy.stats.chi2.ppf(_LOWEST, m), G_0 * scipy.stats.chi2.isf(_HIGHEST, m)
     steps = math.ceil(math.log(high / low) / 2 / _STEP * max(1.0, math.sqrt(m / 4)))
     s = np.linspace(math.log(low) / 2, math.log(high) / 2, steps + 1)
     square = np.exp(2 * s)
     # the density of the logarithm of the radius under the Gaussian of variance G_0
-    gaussian = 2 * np.exp(chi2.logpdf(square / G_0, m) + np.log(square / G_0))
+    gaussian = 2 * np.exp(scipy.stats.chi2.logpdf(square / G_0, m) + np.log(square / G_0))
     ratio = np.stack([_ratio(group, G_0, m, square) for group in metrics])
     divergence = (s[1] - s[0]) * _excess(weights @ ratio) @ gaussian
     mean = weights @ metrics.mean(axis=1)

@@ -8,8 +8,8 @@ layer to come: $\sigma'^2$ is $a_\pm^2$ on either side of zero. Sums of logarith
 from typing import Any
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.special import digamma, gammaln, ndtri, polygamma
 
 from .._entry import entry
 from .._validation import as_inputs
@@ -55,7 +55,7 @@ def _quantiles(
     dead = -np.expm1(log_alive)
     found = []
     for level in TYPICAL_LEVELS:
-        z = ndtri(np.clip((level - dead) / (1 - dead), 0.0, 1.0))
+        z = scipy.special.ndtri(np.clip((level - dead) / (1 - dead), 0.0, 1.0))
         skew = np.divide(third, 6 * variance, where=variance > 0, out=np.zeros_like(third))
         with np.errstate(invalid="ignore"):
             value = np.exp(mean + np.sqrt(np.maximum(variance, 0.0)) * z + skew * (z**2 - 1))
@@ -70,15 +70,17 @@ def _log_cumulants(activation: ScaleInvariant, n: int) -> tuple[float, float, fl
     right, left = activation.a_plus**2, activation.a_minus**2
     p = np.arange(n + 1)
     total = right * p + left * (n - p)
-    of_signs = np.exp(gammaln(n + 1) - gammaln(p + 1) - gammaln(n - p + 1) - n * np.log(2.0))
+    of_signs = np.exp(
+        scipy.special.gammaln(n + 1) - scipy.special.gammaln(p + 1) - scipy.special.gammaln(n - p + 1) - n * np.log(2.0)
+    )
     share = np.where(total > 0, of_signs, 0.0)
     p, total, share = p[share > 0], total[share > 0], share[share > 0] / share.sum()
     shape = total**2 / (2 * (right**2 * p + left**2 * (n - p)))
-    means = digamma(shape) - np.log(shape) + np.log(total / n)
+    means = scipy.special.digamma(shape) - np.log(shape) + np.log(total / n)
     mean = float(share @ means)
-    off, variances = means - mean, polygamma(1, shape)
+    off, variances = means - mean, scipy.special.polygamma(1, shape)
     return (
         mean,
         float(share @ (variances + off**2)),
-        float(share @ (polygamma(2, shape) + 3 * variances * off + off**3)),
+        float(share @ (scipy.special.polygamma(2, shape) + 3 * variances * off + off**3)),
     )

@@ -5,14 +5,14 @@ through a root of $K$, nor through a sampled delta function: coincident inputs a
 """
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike
-from scipy.special import binom
+from jaxtyping import ArrayLike, Float
 
 from .._arrays import Array
 from . import grid, hermite, piecewise
@@ -128,10 +128,14 @@ def _smooth_squares(f: Function, slope: int, order: int, K: Array) -> Array:
     z, weights = line_rule(K, (), f.places)
     derivatives = jnp.stack(with_derivatives(f, slope + 2 * order)(z)[slope:])
     squares = [
-        jnp.tensordot(binom(2 * m, np.arange(2 * m + 1)) / 2**m, derivatives[: 2 * m + 1] * derivatives[2 * m :: -1], 1)
+        jnp.tensordot(_binomials(2 * m) / 2**m, derivatives[: 2 * m + 1] * derivatives[2 * m :: -1], 1)
         for m in range(order + 1)
     ]
     return jnp.sum(weights * jnp.stack(squares), axis=-1)
+
+
+def _binomials(n: int) -> Float[np.ndarray, " k"]:
+    return np.array([float(math.comb(n, k)) for k in range(n + 1)])
 
 
 @_smooth_squares.defjvp

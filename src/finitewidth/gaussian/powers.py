@@ -62,9 +62,9 @@ def power_averages(
 ) -> Float[Array, " patterns"]:
     r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\cdots\rangle_K$ for several patterns of exponents of the same variables.
 
-    Three or more variables of a smooth function share one grid.
+    Two or more variables of a smooth function share one grid.
     """
-    if isinstance(rule, GridRule) and not function.kinks and not function.has_closed_product and len(K) > 2:
+    if isinstance(rule, GridRule) and not function.kinks and not function.has_closed_product and len(K) > 1:
         half = (len(K) + 1) // 2
         left, right = ({pattern[side]: None for pattern in patterns} for side in (slice(half), slice(half, None)))
         groups = (tuple(_factors(function, exponents) for exponents in side) for side in (left, right))

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .function import ElementwiseFunction
 from .grid import GridRule, joint_weights, points
 
@@ -39,6 +39,11 @@ def canonical_variables(
 ) -> tuple[Float[Array, "m m"], Float[Array, " r"], Float[Array, "k k"]]:
     r"""Roots of the covariances of the first $m$ variables and of the rest, $z_A = R_Au$ and $z_B = R_Bv$, turned so that
     $\langle u v^T\rangle$ is diagonal, and the canonical correlations on that diagonal."""
+    if len(K) == 2:
+        deviations = jnp.sqrt(diagonal(K))
+        rho = jnp.clip(K[0, 1] / (deviations[0] * deviations[1]), -1.0, 1.0)
+        turned = jnp.where(rho < 0, -deviations[1], deviations[1])
+        return deviations[:1, None], jnp.abs(rho)[None], turned[None, None]
     root_left, inverse_left = _root(K[:m, :m])
     root_right, inverse_right = _root(K[m:, m:])
     turn_left, r, turn_right = jnp.linalg.svd(inverse_left @ K[:m, m:] @ inverse_right.T, full_matrices=True)
@@ -71,7 +76,10 @@ def split_averages(
             G = _on_tiles(right, root_right, [tile, *q], rule)
             return total + jnp.moveaxis(jnp.tensordot(smoothing[0](p, tile), G, axes=(1, 1)), 0, 1)
 
-        F = jax.lax.fori_loop(0, rule.tiles ** (m - 1), add_left, jnp.zeros((len(left), *shape), K.dtype))
+        if m == 1:
+            F = _on_tiles(left, root_left, [p], rule)
+        else:
+            F = jax.lax.fori_loop(0, rule.tiles ** (m - 1), add_left, jnp.zeros((len(left), *shape), K.dtype))
         G = jax.lax.fori_loop(0, rule.tiles, add_right, jnp.zeros((len(right), *shape), K.dtype))
         return total + F.reshape(len(F), -1) @ G.reshape(len(G), -1).T
 

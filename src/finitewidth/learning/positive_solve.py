@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from .._entry import warn
 from .._errors import DomainError
 from .._progress import ProgressBar
-
-_NAMES = "potrf", "potri", "potrs", "pocon", "lange", "trtrs"
-_potrf, _potri, _potrs, _pocon, _lange, _trtrs = get_lapack_funcs(_NAMES, dtype=np.float64)
-(_trsm,) = get_blas_funcs(("trsm",), dtype=np.float64)
 
 _BLOCK = 512  # columns that are factorised at a time
 _ROUNDING = float(np.finfo(float).eps)
@@ -34,11 +30,11 @@ class PositiveSolve:
 
     def solve(self, b: Float[np.ndarray, "N *columns"]) -> Float[np.ndarray, "N *columns"]:
         """$M^{-1}b$."""
-        return _potrs(self.factor, b, lower=1)[0].reshape(b.shape)
+        return scipy.linalg.lapack.dpotrs(self.factor, b, lower=1)[0].reshape(b.shape)
 
     def whiten(self, b: Float[np.ndarray, "N *columns"]) -> Float[np.ndarray, "N *columns"]:
         """$L^{-1}b$, whose square is $b^TM^{-1}b$."""
-        return _trtrs(self.factor, b, lower=1)[0].reshape(b.shape)
+        return scipy.linalg.lapack.dtrtrs(self.factor, b, lower=1)[0].reshape(b.shape)
 
     @property
     def log_determinant(self) -> float:
@@ -47,7 +43,7 @@ class PositiveSolve:
 
     def inverse(self) -> Float[np.ndarray, "N N"]:
         """$M^{-1}$ itself, for the few formulas that need its entries."""
-        lower = np.tril(_potri(self.factor, lower=1)[0])
+        lower = np.tril(scipy.linalg.lapack.dpotri(self.factor, lower=1)[0])
         return lower + np.tril(lower, -1).T
 
 
@@ -72,7 +68,7 @@ def positive_solve(
     - `progress`: a progress bar that counts columns; by default none, with `None` for long runs in a terminal.
     """
     work = matrix if overwrite and matrix.flags.f_contiguous else np.array(matrix, order="F")
-    diagonal, norm = np.diagonal(work).copy(), float(_lange("1", work))
+    diagonal, norm = np.diagonal(work).copy(), float(scipy.linalg.lapack.dlange("1", work))
     largest, known_to = float(diagonal.max()), max(_KNOWN_TO, _ROUNDING * len(work))
     if not diagonal.min() >= 0 or largest == 0:
         raise DomainError(argument, f"a matrix with {diagonal.min():.3g} on its diagonal", "a positive matrix")
@@ -100,20 +96,20 @@ def _factorised(work: Float[np.ndarray, "N N"], progress: bool | None) -> bool:
         for start in range(0, size, _BLOCK):
             end = min(start + _BLOCK, size)
             here, before = slice(start, end), work[start:end, :start]
-            corner, failed = _potrf(work[here, here] - before @ before.T, lower=1)
+            corner, failed = scipy.linalg.lapack.dpotrf(work[here, here] - before @ before.T, lower=1)
             if failed:
                 return False
             work[here, here] = np.triu(work[here, here], 1) + corner
             if end < size:
                 below = work[end:, here] - work[end:, :start] @ before.T
-                work[end:, here] = _trsm(1.0, corner, below, side=1, lower=1, trans_a=1)
+                work[end:, here] = scipy.linalg.blas.dtrsm(1.0, corner, below, side=1, lower=1, trans_a=1)
             bar.advance_to(end)
     return True
 
 
 def _condition(work: Float[np.ndarray, "N N"], norm: float, largest: float) -> float:
     """LAPACK's estimate, from below, which may overlook two equal samples among many; these leave a small pivot."""
-    estimate = float(_pocon(work, norm, uplo="L")[0])
+    estimate = float(scipy.linalg.lapack.dpocon(work, norm, uplo="L")[0])
     smallest = float(np.diagonal(work).min()) ** 2
     return max(1 / max(estimate, np.finfo(float).tiny), largest / smallest)
 

@@ -8,8 +8,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy import special
 
 from .._arrays import Array
 from .._entry import entry
@@ -66,8 +66,8 @@ def finite_log_determinant(tokens: int, width: int, depth: int) -> Normal:
     """
     half = _degrees_of_freedom(tokens, width) / 2
     depth = as_count(depth, "depth", at_least=0)
-    mean = depth * float(np.sum(special.digamma(half) + math.log(2 / width)))
-    return Normal(mean, depth * float(np.sum(special.polygamma(1, half))))
+    mean = depth * float(np.sum(scipy.special.digamma(half) + math.log(2 / width)))
+    return Normal(mean, depth * float(np.sum(scipy.special.polygamma(1, half))))
 
 
 @entry()

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy import special
 
 from .._entry import entry
 from .._errors import ArgumentError, DomainError
@@ -62,7 +62,7 @@ class ScalarSmooth:
     def blow_up_probability(self, x0: float) -> float:
         r"""The regularised lower incomplete gamma function $P(b+1, b\,x_0)$ for $b > 0$; otherwise zero.
         Paths that do not blow up tend to zero."""
-        return float(special.gammainc(self.b + 1, self.b * _positive(x0, "x0"))) if self.b > 0 else 0.0
+        return float(scipy.special.gammainc(self.b + 1, self.b * _positive(x0, "x0"))) if self.b > 0 else 0.0
 
     def stationary(self) -> Any:
         r"""The Gamma law of shape $|b| - 1$ and rate $|b|$, as a frozen `scipy.stats` distribution.

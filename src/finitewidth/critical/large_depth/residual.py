@@ -15,8 +15,8 @@ from typing import Literal, get_args
 
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.optimize import brentq
 
 from ..._arrays import Array
 from ..._entry import entry
@@ -159,4 +159,4 @@ def optimal_gamma(
 
     if excess(_CLOSEST) > 0:
         raise DomainError("ratio", r, f"a smaller one: gamma would be within {1 - _CLOSEST:g} of one")
-    return float(brentq(excess, 0.0, _CLOSEST, xtol=1e-13))
+    return float(scipy.optimize.brentq(excess, 0.0, _CLOSEST, xtol=1e-13))

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.integrate import solve_ivp
-from scipy.special import log_softmax, softmax
 
 from ..._errors import DomainError
 from ...results import Measurement
@@ -67,7 +66,7 @@ class SampledLearner:
             return -self._error(state.reshape(shape)).ravel()
 
         first = np.zeros(int(np.prod(shape)))
-        found = solve_ivp(
+        found = scipy.integrate.solve_ivp(
             velocity, (0.0, times[-1]), first, "DOP853", t_eval=times, rtol=_ACCURACY, atol=_ACCURACY * 1e-2
         )
         for state in found.y.T:
@@ -90,10 +89,10 @@ class SampledLearner:
 
     def _error(self, alpha: Float[np.ndarray, "samples N_train n_L"]) -> Float[np.ndarray, "samples N_train n_L"]:
         r"""$\epsilon = q - p$, PDLT (10.6)."""
-        return softmax(self._train(alpha), axis=-1) - self.targets
+        return scipy.special.softmax(self._train(alpha), axis=-1) - self.targets
 
     def _outputs(self, alpha: Float[np.ndarray, "samples N_train n_L"]) -> SampledOutputs:
-        losses = -np.sum(self.targets * log_softmax(self._train(alpha), axis=-1), axis=(1, 2))
+        losses = -np.sum(self.targets * scipy.special.log_softmax(self._train(alpha), axis=-1), axis=(1, 2))
         return SampledOutputs(self.first[:, self.kernels.trained :] + self.kernels.Theta_cross @ alpha, losses)
 
 

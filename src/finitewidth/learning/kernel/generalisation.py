@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
-from scipy.linalg import eigvalsh
+import scipy
 
 from ..._entry import entry
 from ..._errors import DomainError
@@ -51,7 +51,7 @@ def optimal_stopping(
         True
     """
     kernels, _ = kernels_and_problem(net, x_train, y_train, x_test, kernel)
-    values = eigvalsh(kernels.Theta_train)
+    values = scipy.linalg.eigvalsh(kernels.Theta_train)
     both = kernels.Theta, kernels.K
     slowest = values[values > 1e-12 * values[-1]][0]
     low, high = 1e-3 / float(values[-1]), 30 / float(slowest)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.linalg import cho_factor, cho_solve
 
 from ..._errors import DomainError
 from .spectrum import Filter, FlowFilter, Spectrum, rounding, spectrum
@@ -97,11 +97,11 @@ def check_stable(theta: Float[np.ndarray, "N N"], rate: float, what: str, most: 
 def _solved(theta: Float[np.ndarray, "N_train N_train"], cross: Readout) -> Readout | None:
     r"""$\Theta_{\mathcal{BA}}\widetilde\Theta^{-1}$; nothing if $\widetilde\Theta$ is singular to rounding."""
     try:
-        factor = cho_factor(theta, lower=True)
+        factor = scipy.linalg.cho_factor(theta, lower=True)
     except np.linalg.LinAlgError:
         return None
     if np.diagonal(factor[0]).min() ** 2 <= rounding(
         float(np.linalg.norm(theta, 1))
     ):  # the least pivot, near the least eigenvalue
         return None
-    return cho_solve(factor, cross.T).T
+    return scipy.linalg.cho_solve(factor, cross.T).T

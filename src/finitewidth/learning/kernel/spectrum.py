@@ -8,8 +8,8 @@ and moves test outputs by $-\Theta_{\mathcal{BA}}\,Q\,(z_{\mathcal A}-y)$, $Q = 
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.linalg import cholesky, eigh
 
 from ..._errors import DomainError
 
@@ -28,8 +28,8 @@ def spectrum(
     theta: Float[np.ndarray, "N_train N_train"], kappa: Float[np.ndarray, "N_train N_train"] | None = None
 ) -> Spectrum:
     r"""Of $\widetilde\Theta$, or of $\widetilde\Theta$ seen through $\kappa$."""
-    root = None if kappa is None else cholesky(kappa, lower=True)
-    values, vectors = eigh(theta if root is None else root.T @ theta @ root)
+    root = None if kappa is None else scipy.linalg.cholesky(kappa, lower=True)
+    values, vectors = scipy.linalg.eigh(theta if root is None else root.T @ theta @ root)
     if values[0] < -1e-8 * values[-1]:
         raise DomainError(
             "kernel", f"a tangent kernel with eigenvalue {values[0]:.3g}", "a positive semi-definite matrix"
