@@ -58,7 +58,7 @@ def test_measured_vertex_needs_the_second_correction(name, C_W, C_b, inputs):
 def test_refuses_kinks_and_many_samples():
     """Clear errors where the next order is not available."""
     with pytest.raises(fw.DomainError, match="smooth"):
-        flow(MLP("relu", (2, 8, 1)), [[1.0, 2.0]], next_order=True)
+        flow(MLP("relu", (2, 8, 1)), [[1.0, 2.0], [0.5, -1.0]], next_order=True)
     with pytest.raises(fw.DomainError, match="at most"):
         flow(MLP("tanh", (2, 8, 1)), np.random.default_rng(0).normal(size=(5, 2)), next_order=True)
 
@@ -89,3 +89,17 @@ def test_six_point_vertex_of_one_input_at_unequal_widths():
     net = fw.MLP("sin", widths, C_b=C_b, C_W=C_W)
     found = fw.flow(net, kernel=[[0.8]], next_order=True).six_point[:, 0, 0, 0]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_six_point_vertex_of_relu():
+    r"""PDLT (ε.20), (ε.21) at criticality, exactly: $U = [75(\ell-1)(\ell-2) + 44(\ell-1)]K^3$; and $V + V^{\{1\}}/n$ is the variance
+    $K^2[(1 + 5/n)^{\ell-1} - 1]$ of a product of independent factors to second order, PDLT (3.43) for ReLU."""
+    n, layers = 90, np.arange(6)
+    theory = flow(MLP("relu", (1, *[n] * 5, 1), C_W=2.0), kernel=[[0.7]], next_order=True)
+    np.testing.assert_allclose(
+        theory.six_point[:, 0, 0, 0], (75 * layers * (layers - 1) + 44 * layers) * 0.7**3, rtol=1e-13
+    )
+    np.testing.assert_allclose(theory.V[:, 0, 0, 0, 0], 5 * layers * 0.7**2, rtol=1e-13)
+    np.testing.assert_allclose(theory.V1[1:, 0, 0, 0, 0], (25 * layers * (layers - 1) / 2 * 0.7**2)[1:], rtol=1e-13)
+    assert not theory.G1.any()
+    assert not theory.G2.any()

@@ -28,7 +28,7 @@ from jaxtyping import Float
 from .._arrays import Array, at_hand
 from .._compile import compiled_in_haste
 from .._errors import DomainError
-from ..activations import Activation
+from ..activations import Activation, ScaleInvariant
 from ..gaussian.accuracy import CURVATURE_OF_VALUES, pair_rule as choose_pair_rule, product_rule as choose_product_rule
 from ..gaussian.pairs import PairRule
 from ..gaussian.products import ProductRule
@@ -39,6 +39,7 @@ from ..results import Metric, NextOrder
 from .kernel_derivatives import average_and_derivatives, local_block, push_matrix, push_vector
 from .multisets import multiset_averages, multisets
 from .recursion import in_units_of_width, metric_group
+from .scale_invariant_next_order import scale_invariant_cumulants
 from .sources import vertex_source
 
 _MOST_SAMPLES = 3  # the second derivatives of four-point averages make longer programs than compile quickly
@@ -169,13 +170,32 @@ def next_order_flow(
 ) -> tuple[Float[Array, "L N N"], Metric[Array], NextOrder[Array]]:
     """The kernel and the groups `metric` and `next_order`, for kernels of at most the `largest` variance."""
     sigma, pairs = net.activation, pair_index(len(K1))
+    if isinstance(sigma, ScaleInvariant) and sigma.kinks and len(K1) == 1:
+        return _of_one_input(net, sigma, K1[0, 0])
     if sigma.kinks:
         got = f"{sigma.name}, whose second derivatives of the vertex are distributions"
-        raise DomainError("activation", got, "a smooth activation for next_order=True")
+        raise DomainError(
+            "activation", got, "a smooth activation for next_order=True, or one input of a piecewise linear one"
+        )
     if len(K1) > _MOST_SAMPLES:
         raise DomainError("x", f"{len(K1)} samples", f"at most {_MOST_SAMPLES} for next_order=True")
     rules = choose_pair_rule(sigma, largest, derivatives=8), choose_product_rule(sigma, largest, CURVATURE_OF_VALUES)
     K, v1, g1, u, v2, g2 = at_hand(_compiled(sigma, net.layers[1:], pairs.pack(K1), pairs, *rules))
+    return _groups(net, pairs, K, v1, g1, u, v2, g2)
+
+
+def _of_one_input(
+    net: MLP, activation: ScaleInvariant, K1: Float[Array, ""]
+) -> tuple[Float[Array, "L N N"], Metric[Array], NextOrder[Array]]:
+    """Of an activation with a kink at zero, PDLT (ε.20)-(ε.22)."""
+    K, v1, v2, u = (each[:, None] for each in at_hand(scale_invariant_cumulants(activation, net.layers[1:], K1)))
+    matrix = v1[..., None], v2[..., None]
+    return _groups(net, pair_index(1), K, matrix[0], 0 * K, u[..., None, None], matrix[1], 0 * K)
+
+
+def _groups(
+    net: MLP, pairs: PairIndex, K: Array, v1: Array, g1: Array, u: Array, v2: Array, g2: Array
+) -> tuple[Float[Array, "L N N"], Metric[Array], NextOrder[Array]]:
     following = NextOrder(
         six_point=in_units_of_width(net, u, power=2),
         V1=in_units_of_width(net, pairs.unpack_twice(v2), power=2),
