@@ -34,7 +34,6 @@ def test_slopes_tend_to_one_as_one_over_n():
     inverse = 1 / np.array(WIDTHS)
     for name, found in slopes.items():
         values, errors = np.array(found).T
-        print(name, values, errors)
         # A line in 1/n through all three, and one more power for what the narrowest leaves.
         design = np.stack([np.ones(3), inverse], axis=1) / errors[:, None]
         line, *_ = np.linalg.lstsq(design, values / errors, rcond=None)
