@@ -107,4 +107,6 @@ def _is_index(value: Any) -> bool:
 def _said(kind: Any) -> str:
     if kind in (Callable, Sequence):
         return "a function" if kind is Callable else "a sequence"
-    return _WORDS.get(kind) or f"{'an' if kind.__name__[0] in 'AEIOM' else 'a'} {kind.__name__} of finitewidth"
+    # An abstract type says in words which of its kinds a user can make.
+    words = _WORDS.get(kind) or kind.__dict__.get("in_words")
+    return words or f"{'an' if kind.__name__[0] in 'AEIOM' else 'a'} {kind.__name__} of finitewidth"

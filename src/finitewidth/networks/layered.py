@@ -1,6 +1,6 @@
 """What networks have in common that act layer by layer: inputs, widths, and the kernel of the first layer."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -19,6 +19,8 @@ _ROUNDING = 1e-10  # of a kernel, relative to its largest entry
 
 class LayeredNetwork(Network):
     r"""A network that makes each layer from the one before it, beginning with $z^{(1)}_i = b_i + \sum_jW_{ij}x_j$."""
+
+    in_words: ClassVar[str] = "an MLP of finitewidth, or a ResidualMLP"
 
     activation: eqx.AbstractVar[Activation]
     widths: eqx.AbstractVar[tuple[int, ...]]
@@ -114,7 +116,7 @@ def as_layered(net: Any, argument: str = "net") -> LayeredNetwork:
         True
     """
     if not isinstance(net, LayeredNetwork):
-        raise ArgumentError(argument, type_of(net), "an MLP of finitewidth, or a ResidualMLP")
+        raise ArgumentError(argument, type_of(net), LayeredNetwork.in_words)
     return net
 
 

@@ -10,7 +10,7 @@ backward and feature-learning equations are made of $M = E[y\,y]$, of the covari
 """
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ from jaxtyping import Float
 from ..._arrays import Array, diagonal
 from ..._entry import entry
 from ..._errors import ArgumentError
+from ..._result import Result
 from ...gaussian.root import covariance_root
 from ...gaussian.sign_pairs import sign_pair_moments, sign_pairs
 from .activation import ShapedActivation, ShapedReLU, ShapedSmooth
@@ -211,7 +212,7 @@ def bends_of(activation: ShapedActivation) -> Bends:
     raise ArgumentError("activation", type(activation).__name__, "`shaped_relu(...)` or `shaped_smooth(...)`")
 
 
-class SlopeTensors(NamedTuple):
+class SlopeTensors(Result, eqx.Module):
     """The five tensors of the backward and feature-learning equations at one covariance, in units of $1/n$."""
 
     g: Float[Array, "m m"]
