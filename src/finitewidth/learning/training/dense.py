@@ -11,8 +11,9 @@ from jax.random import fold_in
 from jaxtyping import Float, Int, Key
 
 from ..._arrays import Array
-from ...ensembles.forward_backward import Forward, RandomNetwork, draw, forward, pull_back
+from ...ensembles.forward_backward import Forward, RandomNetwork, backward, draw, forward, pull_back
 from ...ensembles.gaussian_matrix import DenseGaussian
+from ...ensembles.tangent_samplers import kernel_from_gradients
 from ...networks import MLP
 from ..losses import LOSSES
 from .outcome import Outcome
@@ -25,7 +26,7 @@ def train_dense(plan: Plan, seed: int, first: int, lane: int) -> Outcome:
     for step, batch in enumerate(plan.seen):
         seen[step, batch] = 1.0
     data = _Data(plan.x_train, plan.y_train, plan.x_test, seen, np.asarray(plan.steps))
-    return _lane(plan.drawn, data, plan.rate, jax.random.key(seed), first, plan.training.loss, lane)
+    return _lane(plan.drawn, data, plan.rate, jax.random.key(seed), first, plan.training.loss, lane, plan.controlled)
 
 
 def dense_numbers(plan: Plan) -> int:
@@ -43,12 +44,26 @@ class _Data(eqx.Module):
     recorded: Int[Array, " times"]
 
 
-@partial(jax.jit, static_argnames=("loss", "lane"))
+@partial(jax.jit, static_argnames=("loss", "lane", "controlled"))
 def _lane(
-    net: MLP, data: _Data, rate: float | Array, key: Key[Array, ""], first: int | Array, loss: str, lane: int
+    net: MLP,
+    data: _Data,
+    rate: float | Array,
+    key: Key[Array, ""],
+    first: int | Array,
+    loss: str,
+    lane: int,
+    controlled: bool,
 ) -> Outcome:
     def one(number: Array) -> Outcome:
-        return _train(draw(net, fold_in(key, number), DenseGaussian), data, rate, loss)
+        network = draw(net, fold_in(key, number), DenseGaussian)
+        outcome = _train(network, data, rate, loss)
+        if not controlled:
+            return outcome
+        passed, _ = forward(network, jnp.concatenate([data.x_train, data.x_test]))
+        gradients, _ = backward(network, passed, tuple(range(net.widths[-1])))
+        kernel = kernel_from_gradients(net, passed, gradients)
+        return outcome._replace(first_outputs=passed.preactivations[-1][-1], first_kernel=kernel)
 
     return jax.vmap(one)(first + jnp.arange(lane))
 
@@ -75,7 +90,9 @@ def _train(network: RandomNetwork, data: _Data, rate: float | Array, loss: str) 
     intervals = (jnp.concatenate([jnp.zeros(1, int), data.recorded[:-1]]), data.recorded)
     (network, losses), kept = lax.scan(interval, start, intervals)
     last = LOSSES[loss](outputs(network, data.x_train)[0], data.y_train)
-    return Outcome(kept, losses.at[-1].set(last), jnp.zeros(()), jnp.zeros((), int))
+    outputs_of_none, n = jnp.zeros((0, data.y_train.shape[1])), data.y_train.shape[1]
+    none = outputs_of_none, jnp.zeros((n, n, 0, 0))
+    return Outcome(kept, losses.at[-1].set(last), jnp.zeros(()), jnp.zeros((), int), *none)
 
 
 def descended(

@@ -26,7 +26,10 @@ from .plan import Plan
 def train_lazy(plan: Plan, seed: int, number: int, tell: Callable[[int], None] = lambda _: None) -> Outcome:
     """Network `number` of a seed, as a lane of one. `tell` is told how many forward passes, one more than there are steps, are done."""
     network = LearningNetwork(plan.drawn, np.random.default_rng([seed, number]))
-    outputs, losses = [], []
+    outputs, losses, n = [], [], plan.net.widths[-1]
+    first_outputs, first_kernel = np.zeros((0, n)), np.zeros((n, n, 0, 0))
+    if plan.controlled:
+        first_outputs, first_kernel = network.tangent_kernel(np.concatenate([plan.x_train, plan.x_test]))
     for step, batch in enumerate([*plan.seen, None]):
         _check_room(plan, network, step)
         try:
@@ -50,6 +53,8 @@ def train_lazy(plan: Plan, seed: int, number: int, tell: Callable[[int], None] =
         np.asarray(losses)[None],
         np.asarray([max((basis.worst_overlap for pair in sides for basis in pair), default=0.0)]),
         np.asarray([max((len(right) + len(left) for right, left in sides), default=0)]),
+        first_outputs[None],
+        first_kernel[None],
     )
 
 

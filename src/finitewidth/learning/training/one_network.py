@@ -72,6 +72,29 @@ class LearningNetwork:
             if pulled is not None:
                 delta = _through(passed.slopes[layer - 1], batch, pulled)
 
+    def tangent_kernel(
+        self, x: Float[Array, "N n_0"]
+    ) -> tuple[Float[np.ndarray, "N n_L"], Float[np.ndarray, "n_L n_L N N"]]:
+        r"""Outputs and tangent kernel, PDLT (8.5), by the backward equation PDLT (8.16)-(8.18); what it asks is remembered."""
+        signals, slopes = [np.asarray(x)], []
+        for weights, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            signal, slope = _signal_and_slope(weights.times(signals[-1])[0], bias, self.net.activation)
+            signals.append(np.asarray(signal))
+            slopes.append(np.asarray(slope))
+        outputs = np.asarray(self.weights[-1].times(signals[-1])[0]) + self.biases[-1]
+        samples, n = outputs.shape
+        delta = np.repeat(np.eye(n), samples, axis=0)  # one output of one sample a row
+        kernel = np.zeros((n, n, samples, samples))
+        for layer in reversed(range(self.net.depth)):
+            gram = signals[layer] @ signals[layer].T / self.net.widths[layer]
+            by_output = delta.reshape(n, samples, -1)
+            own = float(self.net.lambda_b[layer]) + float(self.net.lambda_W[layer]) * gram
+            kernel += own * np.einsum("ian,kbn->ikab", by_output, by_output, optimize=True)
+            if layer > 0:
+                pulled = np.asarray(self.weights[layer].transpose_times(delta)[0]).reshape(n, samples, -1)
+                delta = (pulled * slopes[layer - 1]).reshape(n * samples, -1)
+        return outputs, kernel
+
     @property
     def lazy_weights(self) -> list[LazyMatrix]:
         """Those matrices that are not stored."""

@@ -19,6 +19,10 @@ class Outcome(NamedTuple):
     """Of two directions asked of lazy weights; zero where weights are stored."""
     directions: Int[Array, "*networks"]
     """Held by lazy weights, from both sides, in the layer that holds most."""
+    first_outputs: Float[Array, "*networks D n_L"]
+    """Before training, on training inputs and then test inputs; of no inputs unless control variates are wanted."""
+    first_kernel: Float[Array, "*networks n_L n_L D D"]
+    """The tangent kernel before training, on the same inputs, at [output, output, sample, sample]."""
 
 
 def measured_mean(samples: Float[np.ndarray, "networks *shape"]) -> Measurement:

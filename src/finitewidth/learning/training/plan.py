@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._entry import warn
-from ..._errors import BlowUpError, DomainError, UnknownNameError
+from ..._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
 from ..._validation import as_count, as_inputs, as_number
 from ...kernels import frozen_ntk
 from ...networks import MLP, as_mlp
@@ -36,6 +36,8 @@ class Plan:
     """The numbers of steps after which outputs are kept: the first is 0, the last all of them."""
     stable: float
     """The rate from which on networks of infinite width diverge."""
+    controlled: bool = False
+    """Whether first outputs and tangent kernels are kept, for control variates."""
 
     @property
     def seen(self) -> list[np.ndarray]:
@@ -69,6 +71,7 @@ def plan_training(
     batch: Any,
     seed: int,
     record: Any,
+    controlled: bool = False,
 ) -> tuple[Plan, LearningProblem]:
     """The arguments of `train`, checked."""
     widths = as_mlp(net).widths
@@ -90,6 +93,10 @@ def plan_training(
             f"The rate {eta:.3g} is not below {stable:.3g}, from where on very wide networks diverge under {loss}; "
             f"1/lambda_max of their tangent kernel, the default, is {1 / largest:.3g}."
         )
+    if controlled and (batch is not None or loss != "mse"):
+        raise ArgumentError(
+            "control", f"True with {loss if batch is None else 'batches'}", "mse of all training inputs at every step"
+        )
     algorithm = "gradient_descent" if batch is None else "sgd"
     schedule = as_schedule(algorithm, loss, np.inf, eta, as_count(steps, "steps"), batch, seed, record, len(train))
     smaller, inputs = fewer_features(net, np.concatenate([train, test]))
@@ -102,6 +109,7 @@ def plan_training(
         schedule.training,
         tuple(schedule.steps),
         stable,
+        controlled,
     )
     return plan, LearningProblem(targets, train, test)
 
