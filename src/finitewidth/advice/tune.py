@@ -10,6 +10,7 @@ from ..critical.classes.classify import criticality
 from ..critical.classes.renormalised import renormalised_C_W
 from ..critical.large_depth.residual import critical_gamma
 from ..networks import LayeredNetwork, ResidualMLP, as_layered
+from ..networks.residual import refuse_norm
 from .equivalence import rates_of_class
 
 Kind = TypeVar("Kind", bound=LayeredNetwork)
@@ -48,7 +49,13 @@ def tune(net: Kind, renormalised: bool = False) -> Kind:
         >>> fw.tune(fw.ResidualMLP("relu", width=8, depth=3, gamma=0.5, outputs=1)).C_W.tolist()
         [2.0, 1.5, 2.0]
     """
-    verdict = criticality(as_layered(net).activation)
+    refuse_norm(
+        as_layered(net),
+        "net",
+        "no critical point",
+        "norm=None: a normalisation sets the kernel that activations see to one",
+    )
+    verdict = criticality(net.activation)
     if verdict.point is None:
         raise NotTunableError(verdict.activation, verdict.reason)
     C_b, C_W = np.full(net.depth, verdict.point.C_b), np.full(net.depth, verdict.point.C_W)

@@ -67,7 +67,7 @@ class ResidualChainSampler(Sampler):
 
         def step(z: Array, xs: tuple[Array, ResidualLayer]) -> tuple[Array, Sample]:
             number, layer = xs
-            signal = self.activation(z)
+            signal = layer.signal(self.activation, z)
             block = layer.kernel(signal @ signal.T / self.width)
             return pivoted_root(block) @ normals(number) + layer.skip * z, seen_by(layer, signal, z)
 
@@ -99,7 +99,7 @@ class ResidualNetworkSampler(Sampler):
         def layer(z: Array, xs: tuple[Stage, ResidualLayer, Bool[Array, ""]]) -> tuple[Array, Sample]:
             stage, following, is_first = xs
             z = next_preactivations(activation, stage, z, is_first)
-            return z, seen_by(following, activation(z), z)
+            return z, seen_by(following, following.signal(activation, z), z)
 
         z, found, start = self.x, [], 0
         for stage in network.stages:
@@ -122,10 +122,10 @@ def next_preactivations(
     activation: Activation, stage: Stage, z: Float[Array, "N m"], is_first: Bool[Array, ""] | bool
 ) -> Float[Array, "N n"]:
     r"""$b + W\sigma(z) + \gamma z$, PDLT (B.3), (B.6); the first layer has $x$ for $\sigma(z)$ and no way around it."""
-    signal = jnp.where(is_first, z, activation(z))
-    products, _ = stage.weights.times(signal)
     layer = stage.layers
     assert isinstance(layer, ResidualLayer)
+    signal = jnp.where(is_first, z, layer.signal(activation, z))
+    products, _ = stage.weights.times(signal)
     new = stage.biases + products
     return new if z.shape != new.shape else new + layer.skip * z
 

@@ -17,6 +17,7 @@ from .._validation import as_count, as_ensemble, as_inputs
 from ..kernels.kernel_map import kernel_recursion
 from ..kernels.tangent_map import tangent_kernel_recursion
 from ..networks import MLP, LayeredNetwork, ResidualMLP
+from ..networks.residual import refuse_norm
 from ..results import Ensemble, Flow, Measurement
 from ..runs.lanes import lane_size
 from ..runs.run import run
@@ -62,6 +63,8 @@ def simulate_layers(
     networks, seed = as_ensemble(networks, seed, at_least=2)  # one network has no standard error
     if not isinstance(through, str) or through not in _METHODS[MLP]:
         raise UnknownNameError("through", through, _METHODS[MLP])
+    if through != "vertex":
+        refuse_norm(net, "through", repr(through), "'vertex'")
     method = _method(net, method, through)
     if through in ("dntk", "ddntk"):
         check_can_be_measured(net.activation, len(inputs), to_second=through == "ddntk")

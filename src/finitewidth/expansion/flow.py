@@ -14,6 +14,7 @@ from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..kernels.kernel_map import checked_if_traced, compiled_kernels, largest_variance
 from ..kernels.start import first_kernel, first_overlap
 from ..networks import LayeredNetwork
+from ..networks.residual import refuse_norm
 from ..results import Flow
 from .differential_flow import differential_flow
 from .next_order import next_order_flow
@@ -78,6 +79,8 @@ def flow(
 def _groups(
     net: LayeredNetwork, x: Any, K1: Float[Array, "N N"], largest: float, through: Through, next_order: bool
 ) -> Flow[Array]:
+    if through != "kernel":
+        refuse_norm(net, "through", repr(through), "'kernel'; `simulate` measures the rest")
     if net.neurons_persist and next_order:
         raise DomainError(
             "next_order", "True for a residual network", "an MLP: its neurons are drawn anew in each layer"

@@ -88,9 +88,10 @@ def _layers(
     r"""$g^{(\ell-1)}$ and $K^{(\ell)}$ for $\ell = 1..L$, and $\chi_\perp^{(\ell)}$ for $\ell < L$."""
 
     def step(K: Array, layer: Layer) -> tuple[Array, tuple[Array, Array, Array]]:
-        g = gram(activation, K, rule)
+        seen = layer.seen(K)
+        g, slopes = gram(activation, seen, rule), gram(activation, seen, rule, slopes=True)
         new = layer.kernel(g, K)
-        return new, (g, new, layer.perpendicular(gram(activation, K, rule, slopes=True)))
+        return new, (g, new, layer.perpendicular(layer.seen_slopes(slopes, K)))
 
     overlap, K, chi = jax.lax.scan(step, K1, layers)[1]
     return jnp.concatenate([overlap1[None], overlap]), jnp.concatenate([K1[None], K]), chi

@@ -39,7 +39,7 @@ def diagonal_recursion(activation: Activation, layers: Layer, variances: Float[A
     """The kernel of each input with itself, layer by layer, PDLT (5.4)."""
 
     def step(K: Array, layer: Layer) -> Array:
-        return layer.kernel(square_average(activation, K), K)
+        return layer.kernel(square_average(activation, layer.seen_variances(K)), K)
 
     return every_layer(step, variances, layers)
 
@@ -87,7 +87,7 @@ def iterate_kernel(
     r"""$K^{(1)}, \dots, K^{(L)}$ from the first, PDLT (4.118), with a given quadrature."""
 
     def step(K: Array, layer: Layer) -> Array:
-        return layer.kernel(gram(activation, K, rule), K)
+        return layer.kernel(gram(activation, layer.seen(K), rule), K)
 
     return every_layer(step, K1, layers)
 
@@ -98,7 +98,7 @@ compiled_kernels = jax.jit(iterate_kernel, static_argnums=0)
 @functools.partial(jax.jit, static_argnums=0)
 def _last_kernel(activation: Activation, layers: Layer, K1: Float[Array, "N N"], rule: PairRule) -> Float[Array, "N N"]:
     def step(K: Array, layer: Layer) -> tuple[Array, None]:
-        return layer.kernel(gram(activation, K, rule), K), None
+        return layer.kernel(gram(activation, layer.seen(K), rule), K), None
 
     return jax.lax.scan(step, K1, layers)[0]
 

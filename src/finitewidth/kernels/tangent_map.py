@@ -78,7 +78,8 @@ def tangent_map(
     activation: Activation, K: Float[Array, "N N"], theta: Float[Array, "N N"], layer: Layer, rule: PairRule
 ) -> tuple[Float[Array, "N N"], Float[Array, "N N"]]:
     r"""$K'$ and $\Theta'$ of the next layer, PDLT (4.118), (8.63)."""
-    values, slopes = gram(activation, K, rule), gram(activation, K, rule, slopes=True)
+    seen = layer.seen(K)
+    values, slopes = gram(activation, seen, rule), layer.seen_slopes(gram(activation, seen, rule, slopes=True), K)
     return layer.kernel(values, K), layer.tangent_kernel(values, slopes, theta)
 
 

@@ -4,13 +4,29 @@ Everything else about a layer is an average over neurons: $\langle\sigma_\alpha\
 $\frac1n\sum_j\sigma_{j;\alpha}\sigma_{j;\beta}$ in a real network. What the layer makes of such an average is the same in both.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
+from ..activations import Activation
+
+Norm = Literal["rms", "layer"]
+
+
+def normalised(z: Float[Array, "*samples n"], norm: Norm) -> Float[Array, "*samples n"]:
+    r"""Neurons of mean square one, $z/\sqrt{\frac1n\sum_jz_j^2}$ (RMSNorm); for layer normalisation after their mean is taken off. Without
+    learned gains and without an $\epsilon$."""
+    centred = z - jnp.mean(z, axis=-1, keepdims=True) if norm == "layer" else z
+    return centred / jnp.sqrt(jnp.mean(centred**2, axis=-1, keepdims=True))
+
+
+def _sizes(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
+    deviations = jnp.sqrt(diagonal(K))
+    return deviations[:, None] * deviations
 
 
 def kernel_of(C_b: Any, C_W: Any, average: Any) -> Any:
@@ -40,6 +56,18 @@ class Layer(eqx.Module):
         `before`, that of the layer from which the average comes, matters to layers that are skipped (`ResidualLayer`)."""
         return kernel_of(self.C_b, self.C_W, average)
 
+    def seen(self, K: Float[Array, "N N"]) -> Float[Array, "N N"]:
+        """The covariance of what activations see, of neurons of covariance K: the same, unless something normalises them."""
+        return K
+
+    def seen_variances(self, variances: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """The diagonal of `seen`."""
+        return variances
+
+    def seen_slopes(self, slopes: Float[Array, "N N"], K: Float[Array, "N N"]) -> Float[Array, "N N"]:
+        r"""$\langle\sigma'_\alpha\sigma'_\beta\rangle$ as a derivative by the neurons themselves."""
+        return slopes
+
     def own_tangent_kernel(self, average: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         r"""What this layer's own parameters add to the tangent kernel: $\lambda_b + \lambda_W\langle\sigma_\alpha\sigma_\beta\rangle$,
         PDLT (8.23)."""
@@ -68,6 +96,26 @@ class ResidualLayer(Layer):
 
     skip: Float[Array, "*layers"]
     r"""$\gamma$; zero where there is no way around."""
+    norm: Norm | None = eqx.field(static=True, default=None)
+    r"""Whether $\sigma$ reads normalised neurons."""
+
+    def seen(self, K: Float[Array, "N N"]) -> Float[Array, "N N"]:
+        r"""$K_{\alpha\beta}/\sqrt{K_{\alpha\alpha}K_{\beta\beta}}$ behind a normalisation: at infinite width the mean square over
+        neurons is $K_{\alpha\alpha}$ and their mean, which layer normalisation takes off, zero."""
+        return K if self.norm is None else K / _sizes(K)
+
+    def seen_variances(self, variances: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """One, behind a normalisation."""
+        return variances if self.norm is None else jnp.ones_like(variances)
+
+    def seen_slopes(self, slopes: Float[Array, "N N"], K: Float[Array, "N N"]) -> Float[Array, "N N"]:
+        r"""$\langle\sigma'_\alpha\sigma'_\beta\rangle/\sqrt{K_{\alpha\alpha}K_{\beta\beta}}$ behind a normalisation: that the size itself
+        moves with each neuron is of order $1/n$."""
+        return slopes if self.norm is None else slopes / _sizes(K)
+
+    def signal(self, activation: Activation, z: Float[Array, "N n"]) -> Float[Array, "N n"]:
+        r"""$\sigma(z)$, or of `normalised` neurons."""
+        return activation(z if self.norm is None else normalised(z, self.norm))
 
     def kernel(
         self, average: Float[Array, "*shape"], before: Float[Array, "*shape"] | None = None

@@ -1,7 +1,7 @@
 """The residual network of PDLT appendix B, described once and never changed."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,10 +10,10 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._entry import entry
-from .._errors import ShapeError
+from .._errors import DomainError, ShapeError, UnknownNameError
 from .._validation import as_count, as_floats, is_concrete, per_layer
 from ..activations import Activation, as_activation
-from .layer import ResidualLayer
+from .layer import Norm, ResidualLayer
 from .layered import LayeredNetwork
 
 
@@ -40,6 +40,10 @@ class ResidualMLP(LayeredNetwork):
     - `inputs`: $n_0$, the number of features; as many as the width unless given.
     - `outputs`: a number asks for a readout: then layer L is $z^{(L)} = b + W\sigma(z^{(L-1)})$ with so many neurons and without a
       way around it. By default there is none, and layer L is one like those before it, of width $n$.
+    - `norm`: what stands before every activation, $\sigma(N(z))$, while the skip passes $z$ on as it is: `"rms"` divides by the root of
+      the mean square over neurons (RMSNorm), `"layer"` takes off their mean first (LayerNorm); without learned gains. `None` is
+      nothing. An MLP with normalised layers is one with $\gamma = 0$. Known to `kernel`, `frozen_ntk`, `flow(..., through="kernel")` and
+      `simulate`.
 
     Examples:
         >>> fw.ResidualMLP("relu", width=256, depth=64, gamma=0.7, inputs=8, outputs=1).widths[-3:]
@@ -56,6 +60,7 @@ class ResidualMLP(LayeredNetwork):
     lambda_W: Float[Array, " L"]
     inputs: int | None = eqx.field(static=True)
     outputs: int | None = eqx.field(static=True)
+    norm: Norm | None = eqx.field(static=True)
 
     @entry()
     def __init__(
@@ -70,6 +75,7 @@ class ResidualMLP(LayeredNetwork):
         lambda_W: Any = 1.0,
         inputs: int | None = None,
         outputs: int | None = None,
+        norm: Norm | None = None,
     ):
         self.activation = as_activation(activation)
         self.width = as_count(width, "width")
@@ -81,6 +87,9 @@ class ResidualMLP(LayeredNetwork):
         self.lambda_W = per_layer(lambda_W, "lambda_W", self.depth)
         self.inputs = None if inputs is None else as_count(inputs, "inputs")
         self.outputs = None if outputs is None else as_count(outputs, "outputs")
+        if norm is not None and (not isinstance(norm, str) or norm not in get_args(Norm)):
+            raise UnknownNameError("norm", norm, get_args(Norm))
+        self.norm = norm
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -95,7 +104,7 @@ class ResidualMLP(LayeredNetwork):
         inverse_widths = np.asarray([0.0] + [1.0 / n for n in self.hidden_widths])
         around = self.has_skip.astype(float)
         skip = self.gamma * (around if is_concrete(self.gamma) else jnp.asarray(around))
-        return ResidualLayer(self.C_b, self.C_W, self.lambda_b, self.lambda_W, inverse_widths, skip)
+        return ResidualLayer(self.C_b, self.C_W, self.lambda_b, self.lambda_W, inverse_widths, skip, self.norm)
 
     @property
     def has_skip(self) -> np.ndarray:
@@ -116,9 +125,8 @@ class ResidualMLP(LayeredNetwork):
 
     def __repr__(self) -> str:
         gamma = f"{float(self.gamma):g}" if is_concrete(self.gamma) else "traced"
-        ends = "".join(
-            f", {name}={value}" for name, value in (("inputs", self.inputs), ("outputs", self.outputs)) if value
-        )
+        given = (("inputs", self.inputs), ("outputs", self.outputs), ("norm", self.norm))
+        ends = "".join(f", {name}={value}" for name, value in given if value)
         shape = f"width={self.width}, depth={self.depth}, gamma={gamma}"
         return f"ResidualMLP({self.activation.name}, {shape}, {self.settings()}{ends})"
 
@@ -128,3 +136,9 @@ def _one_number(value: Any, argument: str) -> Float[Array, ""]:
     if number.ndim:
         raise ShapeError(argument, f"shape {number.shape}", "one real number")
     return number
+
+
+def refuse_norm(net: LayeredNetwork, argument: str, got: str, want: str) -> None:
+    """`DomainError` for what is not known of networks with normalised layers."""
+    if isinstance(net, ResidualMLP) and net.norm is not None:
+        raise DomainError(argument, f"{got} for a network with norm={net.norm!r}", want)

@@ -8,6 +8,7 @@ from ..._entry import entry
 from ..._errors import ArgumentError
 from ...activations import Activation, ScaleInvariant, as_activation
 from ...networks import LayeredNetwork, ResidualMLP
+from ...networks.residual import refuse_norm
 from ..classes.classes import Criticality, CriticalPoint, Exponents, UniversalityClass
 from ..classes.classify import criticality as without_skips
 from .residual import critical_gamma, residual_nu
@@ -44,6 +45,7 @@ def criticality(
     if isinstance(activation, LayeredNetwork):
         if gamma is not None:
             raise ArgumentError("gamma", f"{gamma}, beside a network", "nothing: the network has its own")
+        refuse_norm(activation, "activation", "no critical point", "norm=None")
         sigma = activation.activation
         gamma = float(activation.gamma) if isinstance(activation, ResidualMLP) else 0.0
     else:
