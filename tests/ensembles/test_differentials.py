@@ -53,6 +53,14 @@ def test_one_layer_has_none():
         np.testing.assert_array_equal(getattr(measured, name).mean, 0.0)
 
 
+def test_residual_networks_have_none_here():
+    net = fw.ResidualMLP("tanh", width=8, depth=4, gamma=0.7, C_W=1.0)
+    with pytest.raises(ArgumentError, match=r"got ResidualMLP; expected an MLP"):
+        fw.flow(net, kernel=[[1.0]], through="dntk")
+    with pytest.raises(DomainError, match=r"'ddntk' for a ResidualMLP; expected an MLP, or 'vertex' or 'ntk'"):
+        fw.simulate(net, np.ones((1, 8)), networks=10, through="ddntk")
+
+
 def test_what_networks_cannot_show():
     """Derivatives of ReLU networks are those beside the kinks: between different inputs they miss delta functions."""
     relu = NET.replace(activation="relu")

@@ -12,7 +12,7 @@ from jax.random import fold_in
 from jaxtyping import Float, Key
 
 from .._arrays import Array
-from .._errors import ArgumentError, BlowUpError, UnknownNameError
+from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
 from .._validation import as_count, as_ensemble, as_inputs
 from ..kernels.kernel_map import kernel_recursion
 from ..kernels.tangent_map import tangent_kernel_recursion
@@ -117,7 +117,11 @@ def add_lane(
 
 
 def _method(net: LayeredNetwork, method: Any, through: Through) -> str:
-    known = tuple(_METHODS[type(net)][through])
+    of_kind = _METHODS[type(net)]
+    if through not in of_kind:
+        got = f"{through!r} for a {type(net).__name__}"
+        raise DomainError("through", got, f"an MLP, or {' or '.join(map(repr, of_kind))}")
+    known = tuple(of_kind[through])
     if through == "vertex" and not net.neurons_persist:
         known = (*known, _POPULATION)
     if method is None:

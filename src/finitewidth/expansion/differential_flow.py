@@ -20,7 +20,7 @@ from ..gaussian.products import ProductRule
 from ..kernels.differentials import check_has_differential, check_has_second_differential
 from ..kernels.every_layer import every_layer
 from ..kernels.pairs import PairIndex, pair_index
-from ..networks import MLP, Layer, as_mlp
+from ..networks import MLP, Layer
 from ..results import Differential, Metric, SecondDifferential, Tangent
 from .differential import Differentials, new_differentials, pair_matrices
 from .kinked_curvature import kinked_curvature
@@ -91,7 +91,7 @@ def _on_pairs(pairs: PairIndex) -> Int[np.ndarray, "P P 4"]:
 
 
 def _every_four(samples: int) -> Int[np.ndarray, "N N N N 4"]:
-    return np.stack(np.indices((samples,) * 4), axis=-1)
+    return np.moveaxis(np.indices((samples,) * 4), 0, -1)
 
 
 def iterate(
@@ -122,7 +122,7 @@ def differential_flow(
     net: MLP, K1: Float[Array, "N N"], overlap: Float[Array, "N N"], largest: float, to_second: bool
 ) -> tuple[Float[Array, "L N N"], Metric[Array], Tangent[Array], Differential[Array], SecondDifferential[Array] | None]:
     """The kernel and the groups up to `differential`, or up to `second_differential`, for kernels of at most the `largest` variance."""
-    sigma, pairs = as_mlp(net).activation, pair_index(len(K1))
+    sigma, pairs = net.activation, pair_index(len(K1))
     (check_has_second_differential if to_second else check_has_differential)(sigma)
     rules = (
         choose_pair_rule(sigma, largest, derivatives=5),

@@ -13,7 +13,7 @@ from ..activations import ScaleInvariant
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..kernels.kernel_map import checked_if_traced, compiled_kernels, largest_variance
 from ..kernels.start import first_kernel, first_overlap
-from ..networks import LayeredNetwork
+from ..networks import LayeredNetwork, as_mlp
 from ..networks.residual import refuse_norm
 from ..results import Flow
 from .differential_flow import differential_flow
@@ -91,7 +91,7 @@ def _groups(
         return Flow(net, *persistent_metric_flow(net, K1, largest))
     further = next_order_flow(net, K1, largest) if next_order else None
     if through in ("dntk", "ddntk"):
-        found = differential_flow(net, K1, first_overlap(net, x, K1), largest, to_second=through == "ddntk")
+        found = differential_flow(as_mlp(net), K1, first_overlap(net, x, K1), largest, to_second=through == "ddntk")
         K, metric, tangent, first, second = found
         return Flow(net, K, metric, tangent, None if further is None else further[2], first, second)
     if through == "ntk":

@@ -50,7 +50,7 @@ def power_average(function: Function, exponents: Exponents, K: Float[Array, "n n
         variables = np.repeat(np.arange(len(exponents)), list(map(sum, exponents)))
         orders = tuple(order for powers in exponents for order in np.repeat(range(len(powers)), powers).tolist())
         curved = any(order > 1 for order in orders)
-        closed = None if curved else function.closed_powers(tuple(powers[:2] for powers in exponents), K)
+        closed = None if curved else function.closed_powers(tuple((powers[0], powers[1]) for powers in exponents), K)
         if closed is not None:
             return closed
         return product_moment(tuple((function, o) for o in orders), rule, K[variables[:, None], variables])
