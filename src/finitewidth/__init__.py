@@ -89,6 +89,7 @@ if TYPE_CHECKING:  # what type checkers and `_lazy` read: a room is loaded when 
     )
     from .reports import (
         compare as compare,
+        recommend as recommend,
         report as report,
         transformer_report as transformer_report,
     )

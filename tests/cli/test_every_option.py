@@ -66,6 +66,15 @@ def report_on_a_transformer():
     return {"out.json": found.data, "out.html": f"{found.to_html()}\n", "text": str(found)}
 
 
+def advice_on_generic_inputs():
+    found = fw.recommend(activation="relu", depth=3, width=8, outputs=2, seed=3)
+    return {"out.json": found.data, "out.html": f"{found.to_html()}\n", "text": str(found)}
+
+
+def advice_on_given_inputs():
+    return {"text": fw.recommend(activation="relu", depth=3, width=8, outputs=2, data=INPUTS).data}
+
+
 def the_limit():
     block = fw.ShapedAttention(0.2, tau0=1.5, heads=2, mask="causal", output_projection=True)
     return limit_as_json(fw.covariance_sde(block, 0.6 * np.eye(3) + 0.4, 0.3, paths=16, seed=3, steps=4))
@@ -174,7 +183,10 @@ def read_map(text):
     }
 
 
+ADVICE_ON = "recommend --activation relu --depth 3 --width 8 --outputs 2"
 ROWS = [
+    Row(f"{ADVICE_ON} --seed 3 --json out.json --html out.html", advice_on_generic_inputs),
+    Row(f"{ADVICE_ON} --inputs INPUTS --json", advice_on_given_inputs, json.loads),
     Row(f"{MLP} --input-width 4 --seed 3 --json out.json --html out.html", report_on_a_tuned_network),
     Row(f"{MLP} --inputs INPUTS --C-b 0.05 --C-W 1.5 --json", report_on_given_inputs, json.loads),
     Row(f"{TRANSFORMER} --json out.json --html out.html", report_on_a_transformer),

@@ -9,6 +9,7 @@ from .learning_rates import (
     learning_rates as learning_rates,
     standard_rates as standard_rates,
 )
+from .numbers import DepthCurves as DepthCurves, Number as Number, depth_curves as depth_curves
 from .scaling import (
     GroupScaling as GroupScaling,
     ScalingRule as ScalingRule,

@@ -18,7 +18,7 @@ from ..activations import Activation
 from ..expansion.tangent_layers import tangent_contributions
 from ..gaussian.line import line_average
 from ..kernels.tangent_map import check_has_tangent_kernel
-from ..networks import MLP, as_mlp
+from ..networks import MLP, LayeredNetwork, as_layered, as_mlp
 from ..realised.parameters import Parameters
 
 _MEANING = {
@@ -82,7 +82,7 @@ class LearningRates(Result):
 
 
 @entry()
-def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any = None) -> LearningRates:
+def learning_rates(net: LayeredNetwork, optimizer: str = "sgd", rate: float = 1.0, x: Any = None) -> LearningRates:
     r"""What each group's rate must be in an ordinary optimiser for the network to learn with the relative rates
     `lambda_b`, `lambda_W` of `net`, which `tune` sets.
 
@@ -115,6 +115,7 @@ def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any =
 
     **Arguments:**
 
+    - `net`: an MLP; for SGD also a `ResidualMLP`, for which the formula is the same.
     - `optimizer`: `"sgd"` or `"adam"`.
     - `rate`: the global rate $\eta > 0$.
     - `x`: for Adam, typical inputs (N, n_0), on which $\chi$, $g$ and $\langle|\sigma|\rangle$ depend; entries of size one unless given.
@@ -124,7 +125,7 @@ def learning_rates(net: MLP, optimizer: str = "sgd", rate: float = 1.0, x: Any =
         >>> fw.learning_rates(net, "sgd", rate=0.1).as_dict()["layer_2.weight"]
         0.0125
     """
-    check_has_tangent_kernel(as_mlp(net).activation)
+    check_has_tangent_kernel(as_layered(net).activation)
     known = {"sgd": _gradient_descent, "adam": _signs}
     if not isinstance(optimizer, str) or optimizer not in known:
         raise UnknownNameError("optimizer", optimizer, known)
@@ -150,13 +151,14 @@ def standard_rates(net: MLP) -> MLP:
     return as_mlp(net).replace(lambda_b=1.0, lambda_W=np.asarray(net.widths[:-1], dtype=float))
 
 
-def _gradient_descent(net: MLP, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, None]:
+def _gradient_descent(net: LayeredNetwork, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, None]:
     r"""1 and $1/n_{\ell-1}$, PDLT (8.6)."""
     return np.ones(net.depth), 1 / np.asarray(net.widths[:-1], dtype=float), None
 
 
-def _signs(net: MLP, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def _signs(net: LayeredNetwork, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """What `learning_rates` derives for updates by sign, and the tangent kernel of the output."""
+    as_mlp(net)
     split = tangent_contributions(net, x)
     chain, overlap, K = (np.asarray(part).diagonal(axis1=1, axis2=2) for part in (split.chain, split.overlap, split.K))
     value, slope = _absolute_averages(net.activation, jnp.asarray(K[:-1]))

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from . import activations, phase_diagram, report, sde, simulate
+from . import activations, phase_diagram, recommend, report, sde, simulate
 
 _DESCRIPTION = """\
 The theory of neural networks of finite width and depth, as something one runs:
@@ -19,6 +19,7 @@ _EXAMPLES = """\
 examples:
   finitewidth report                                    a default network, in the terminal
   finitewidth report --activation tanh --depth 20 --width 128 --html report.html
+  finitewidth recommend --activation relu --depth 64 --width 64 --html advice.html
   finitewidth activations                               names, classes, critical hyperparameters
   finitewidth phase-diagram --activation tanh --output tanh.png
   finitewidth simulate --activation relu --widths 3,64,64,1 --networks 100000
@@ -27,7 +28,7 @@ examples:
 exit codes: 0 done, 2 bad input, 130 interrupted.
 `finitewidth COMMAND --help` tells more about a command."""
 
-_COMMANDS = (report, activations, phase_diagram, simulate, sde)
+_COMMANDS = (report, recommend, activations, phase_diagram, simulate, sde)
 _BAD_INPUT, _INTERRUPTED = 2, 130
 
 

@@ -6,6 +6,7 @@ from .comparison import (
     deviations_by_layer as deviations_by_layer,
     deviations_by_time as deviations_by_time,
 )
+from .depth_and_width import depth_and_width as depth_and_width
 from .differential_ratios import differential_ratios as differential_ratios
 from .evidence_by_weights import evidence_by_weights as evidence_by_weights
 from .feature_laws import feature_density as feature_density, features_by_depth as features_by_depth

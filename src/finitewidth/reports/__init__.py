@@ -7,5 +7,6 @@ from .comparison import (
     PredictionComparison as PredictionComparison,
     compare as compare,
 )
+from .recommend import Recommendation as Recommendation, recommend as recommend
 from .report import Report as Report, report as report
 from .transformer_report import TransformerReport as TransformerReport, transformer_report as transformer_report

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...advice.numbers import SPREAD
 from ...ensembles.typical import typical_networks
 from ...exact.typical import typical_scale_invariant
 from ...networks import MLP
@@ -13,7 +14,7 @@ from ..numbers import digits
 from ..plain import plain
 from ..section import BY_LAYER, Column, Details, Section, Table, Words
 
-WIDE_SPREAD = 0.1
+WIDE_SPREAD = SPREAD
 """The relative variance of the kernel, or of the tangent kernel, from which networks are told apart."""
 
 _NEURONS = 10_000_000  # drawn in all: a second or two

@@ -26,6 +26,7 @@ class Alternative:
     verdict: Criticality
     code: str
     """What `MLP` takes for it."""
+    activation: Activation
 
     @property
     def point(self) -> CriticalPoint:
@@ -73,8 +74,8 @@ def alternative(net: MLP, verdict: Criticality) -> Alternative | None:
         centred = Activation(lambda z: value(z) - at_zero, name=f"{net.activation.name}(z) - {at_zero:.6g}")
         found = criticality(centred)
         if found.point is not None:
-            return Alternative(centred.name, found, f"lambda z: {_called(net)}(z) - {at_zero!r}")
-    return Alternative("tanh", criticality("tanh"), '"tanh"')
+            return Alternative(centred.name, found, f"lambda z: {_called(net)}(z) - {at_zero!r}", centred)
+    return Alternative("tanh", criticality("tanh"), '"tanh"', ACTIVATIONS["tanh"])
 
 
 def when_tuned(net: MLP, verdict: Criticality) -> Float[np.ndarray, " L"]:

@@ -1,0 +1,172 @@
+"""Recommendations: every number against its own source, verdicts on both sides of their thresholds, all media."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import finitewidth as fw
+from finitewidth.advice.numbers import Number, of_order, skip_needed
+from finitewidth.reports.section import Tone
+from finitewidth.reports.sections.advised import of_correlation, verdict
+
+
+@pytest.fixture(scope="module")
+def deep():
+    x = 3 * np.random.default_rng(0).normal(size=(40, 6)) + 1
+    return fw.recommend(activation="relu", depth=12, width=16, outputs=4, data=x), x
+
+
+def test_initialisation_and_inputs(deep):
+    """PDLT (5.67), (4.8): the critical point, and inputs of unit mean square."""
+    advice, x = deep
+    numbers = advice.numbers
+    assert (numbers["C_W"].value, numbers["C_b"].value, numbers["mean_square"].value) == (2.0, 0.0, 1.0)
+    assert np.mean((numbers["input_scale"].value * x) ** 2) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_shape(deep):
+    r"""PDLT (5.120): $\nu(L-1)/n$; the width that mends it, and the skip connections with which $\nu(\gamma)(L-1)/n$ is a tenth."""
+    numbers = deep[0].numbers
+    assert numbers["fluctuation"].value == pytest.approx(5 * 11 / 16, rel=1e-9)
+    assert numbers["widest_needed"].value == 5 * 11 / 0.1
+    gamma = numbers["gamma"].value
+    assert fw.critical.residual_nu("relu", gamma) * 11 / 16 == pytest.approx(0.1, rel=1e-4)
+
+
+def test_tangent_kernels(deep):
+    """PDLT (9.23): the relative variance of one output's tangent kernel, from networks so wide that first order is all."""
+    n = 10**7
+    wide = fw.tune(fw.MLP("relu", (6, *[n] * 11, 1)))
+    found = fw.exact.exact_tangent_flow(wide, np.ones((1, 6))).moments
+    exact = (found.a + 2 * found.b)[-1, 0] / found.theta[-1, 0] ** 2 * n / 16
+    assert deep[0].numbers["tangent_fluctuation"].value == pytest.approx(exact, rel=1e-4)
+
+
+def test_networks_as_advised(deep):
+    """PDLT (B.20): skip connections in the advised one, none in the plain one; biases as slow as weights."""
+    advice = deep[0]
+    assert isinstance(advice.net, fw.ResidualMLP)
+    assert float(advice.net.gamma) == pytest.approx(advice.numbers["gamma"].value)
+    np.testing.assert_allclose(advice.net.C_W[1:-1], 2 * (1 - float(advice.net.gamma) ** 2), rtol=1e-12)
+    assert isinstance(advice.plain, fw.MLP)
+    for net in (advice.net, advice.plain):
+        rates = fw.learning_rates(net, "sgd", 0.3)
+        np.testing.assert_allclose(rates.bias, rates.weight, rtol=1e-12)
+    with pytest.raises(fw.ArgumentError, match="net"):
+        fw.learning_rates(advice.net, "adam")
+
+
+def test_rates(deep):
+    """PDLT section 10.2: twice the rate is the edge of stability on these inputs; cross-entropy allows as much more as it has classes."""
+    advice, x = deep
+    theta = fw.frozen_ntk(advice.net, advice.numbers["input_scale"].value * x)
+    step = advice.numbers["sgd_rate"].value * theta / len(x)
+    assert np.linalg.eigvalsh(step).max() == pytest.approx(1.0, rel=1e-9)
+    assert advice.numbers["cross_entropy_rate"].value == pytest.approx(4 * advice.numbers["sgd_rate"].value, rel=1e-12)
+
+
+def test_typical_networks(deep):
+    """Where averages describe few networks: medians, and the variance that keeps the median's size."""
+    found = deep[0].data["typical"]
+    assert found["C_W"] > 2
+    net = fw.MLP("relu", (6, *[16] * 11, 1), C_W=[2.0] + [found["C_W"]] * 11)
+    typical = fw.exact.typical_scale_invariant(net, np.ones((1, 6)))
+    assert typical.kernel[1, -1] == pytest.approx(typical.kernel[1, 0], rel=1e-9)
+
+
+def test_all_media(deep):
+    """Text says every reason; JSON holds every number; the page has the pictures."""
+    advice = deep[0]
+    text = " ".join(str(advice).split())
+    told = json.loads(advice.to_json())
+    assert set(told["numbers"]) == set(advice.numbers)
+    for name, number in advice.numbers.items():
+        assert told["numbers"][name] == {
+            key: getattr(number, key) for key in ("value", "meaning", "reason", "equation", "trust")
+        }
+        assert f"{name}: {number.meaning}. Because: {number.reason}. Trust: {number.trust}." in text
+        assert number.equation.split(",")[0] in text
+    page = advice.to_html()
+    assert page.count("<svg") == 4
+    assert "gamma * z" in page
+    assert re.search(r"Too deep for its width: .* skip connections of strength 0\.9", text)
+
+
+def test_wide_networks_need_nothing():
+    """PDLT (5.120): as deep as the other, and wide."""
+    advice = fw.recommend(activation="relu", depth=12, width=1000)
+    assert advice.numbers["gamma"].value == 0
+    assert isinstance(advice.net, fw.MLP)
+    assert "cross_entropy_rate" not in advice.numbers
+    assert "typical" not in advice.data
+    assert "gamma * z" not in str(advice)
+
+
+def test_an_activation_that_cannot_be_tuned_is_replaced():
+    advice = fw.recommend(activation="sigmoid", depth=1, width=8)
+    assert advice.net.activation.name == "sigmoid(z) - 0.5"
+    assert "Take sigmoid(z) - 0.5 instead of sigmoid, which has no critical initialisation" in str(advice).replace(
+        "\n  ", " "
+    )
+
+
+def test_one_layer():
+    """There is no depth, and nothing is said of it."""
+    advice = fw.recommend(activation="relu", depth=1, width=8)
+    assert "fluctuation" not in advice.numbers
+    assert "One layer" in advice.data["verdict"]["headline"]
+
+
+def numbers(fluctuation):
+    values = {"fluctuation": fluctuation, "widest_needed": 321.0, "gamma": 0.9}
+    return {name: Number(name, value, "", "", "", "") for name, value in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("fluctuation", "words", "tone"),
+    [
+        (0.0999, "networks drawn alike are alike", Tone.GOOD),
+        (0.1001, "Deep for its width", Tone.RISKY),
+        (0.4999, "hidden layers of about 321 neurons, or skip connections of strength 0.9", Tone.RISKY),
+        (0.5001, "Too deep for its width", Tone.BAD),
+    ],
+)
+def test_verdicts(fluctuation, words, tone):
+    text, said = verdict(5, numbers(fluctuation))
+    assert words in text
+    assert said is tone
+    without = {name: number for name, number in numbers(fluctuation).items() if name != "gamma"}
+    assert "skip" not in verdict(5, without)[0]
+
+
+def test_sentences_on_both_sides():
+    assert "Inputs stay apart" in of_correlation(0.9899)
+    assert "Inputs merge" in of_correlation(0.9901)
+    assert "% of it" in of_order(0.0999)
+    assert "sizeable part" in of_order(0.1001)
+    assert "no measure" in of_order(0.5001)
+
+
+def test_skips_that_do_not_suffice():
+    """Five thousand layers of one neuron: none below one."""
+    net = fw.MLP("relu", (2, *[1] * 4999, 1))
+    assert skip_needed(net, fw.criticality("relu"), 1.0) is None
+    assert skip_needed(net, fw.criticality("relu"), 1e9) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "argument"),
+    [
+        ({"depth": 0}, "depth"),
+        ({"width": 0}, "width"),
+        ({"outputs": 1.5}, "outputs"),
+        ({"data": [[0.0, 0.0]]}, "data"),
+        ({"data": [1.0, 2.0]}, "data"),
+        ({"activation": "gleu"}, "activation"),
+    ],
+)
+def test_refusals(settings, argument):
+    with pytest.raises(ValueError, match=f"`{argument}`"):
+        fw.recommend(**({"activation": "relu", "depth": 2, "width": 8} | settings))
