@@ -21,7 +21,10 @@ NAMES = sorted(path.stem for path in FIGURES.glob("*.py") if f'save("{path.stem}
 # Of a panel's width or height: less than a pixel. Rounding that differs between processors stays below it.
 TOLERANCE = 1e-3
 
-TOO_SLOW = {"shaped_transformer_figure_6": "six trainings of 400 steps take minutes"}
+TOO_SLOW = {
+    "shaped_transformer_figure_6": "six trainings of 400 steps take minutes",
+    "recommended_on_digits": "540 trainings take minutes, and rounding grows in networks that are too deep",
+}
 
 
 def digest(folder, name):
