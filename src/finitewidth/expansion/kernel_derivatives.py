@@ -6,6 +6,7 @@ $\partial_{aa}^p\,\partial_{ab}^q\,\partial_{bb}^r\,\langle\sigma_a\sigma_b\rang
 = 2^{-p-r}\langle\sigma_a^{(2p+q)}\sigma_b^{(2r+q)}\rangle$: no kernel is inverted and no delta function is sampled.
 """
 
+import functools
 import itertools
 
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from ..activations import Activation
 from ..gaussian.line import line_rule
-from ..gaussian.pairs import PairRule, pair_moments, square_averages
+from ..gaussian.pairs import PairRule, is_on_grid, pair_moments, square_averages
 from ..kernels.pairs import PairIndex
 
 # 1 - rho^2 below which two inputs count as merged, for first and second derivatives: of values, and of slopes that jump, whose
@@ -48,7 +49,9 @@ def _of_values_and_slopes(
     variances = K[pairs.diagonal]
     Kaa, Kbb = variances[pairs.a], variances[pairs.b]
     same = pairs.a == pairs.b
-    Kab = jnp.where(same, 0.0, K)
+    # On a grid a sample pairs with itself like with any other; elsewhere coincidence is the diagonal's business.
+    with_itself = is_on_grid(activation, rule) and not same.all()
+    Kab = K if with_itself else jnp.where(same, 0.0, K)
     # A single input has no other to be averaged with: nothing of that need be compiled.
     exponents = [] if same.all() else [e for e in itertools.product(range(order + 1), repeat=3) if sum(e) <= order]
     orders = sorted({_derivatives(e, slope) for e in exponents for slope in slopes})
@@ -57,10 +60,14 @@ def _of_values_and_slopes(
     for slope in slopes:
         table = {e: moments[_derivatives(e, slope)] / 2 ** (e[0] + e[2]) for e in exponents}
         derivatives = []
-        for k, single in enumerate(square_averages(activation, variances, order, slope)):
+        if with_itself:
+            own = [_along_the_diagonal(table, k) for k in range(order + 1)]
+        else:
+            own = [square[pairs.a] for square in square_averages(activation, variances, order, slope)]
+        for k, single in enumerate(own):
             entries = []
             for which in itertools.product(range(3), repeat=k):
-                on_diagonal = single[pairs.a] if all(w == 1 for w in which) else jnp.zeros_like(K)
+                on_diagonal = single if all(w == 1 for w in which) else jnp.zeros_like(K)
                 between = table.get(tuple(which.count(w) for w in range(3)), on_diagonal)
                 entries.append(jnp.where(same, on_diagonal, between))
             derivatives.append(jnp.stack(entries, axis=-1).reshape((len(same),) + (3,) * k))
@@ -69,6 +76,12 @@ def _of_values_and_slopes(
             derivatives = _without_divergence(activation, bool(slope), derivatives, separation, (Kaa, Kab, Kbb))
         found.append(derivatives)
     return tuple(found)
+
+
+def _along_the_diagonal(table: dict[tuple[int, ...], Float[Array, " P"]], order: int) -> Float[Array, " P"]:
+    r"""$(\partial_{aa} + \partial_{ab} + \partial_{bb})^k$, which for a pair of one sample is $d^k/dK^k$."""
+    which = itertools.product(range(3), repeat=order)
+    return functools.reduce(jnp.add, [table[tuple(each.count(w) for w in range(3))] for each in which])
 
 
 def _derivatives(exponents: tuple[int, ...], slope: int) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from .._errors import DomainError
 from .function import Function, with_derivatives
 from .grid import GridRule, grid_rule
 from .hermite import HermiteRule, as_data, hermite_table
-from .places import KINK_REACH, REACH, PanelRule, left_unresolved
+from .places import KINK_REACH, REACH, PanelRule, evaluated, left_unresolved
 from .products import ProductRule
 
 Tree = TypeVar("Tree")
@@ -39,6 +39,7 @@ _ORDERS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, _MOST_MODES)
 _TAIL, _LARGEST_TAIL = 11.0, 1e-9  # deviations beyond which next to nothing of an average may be
 _GRID_REACH = 9.0
 _GRAM_STRIDE, _GRAM_BLOCK = 3, 16  # one grid resolves all modes; these are summed in blocks
+_TOGETHER = 5  # derivatives: one program for all who ask for some of them
 _MOST_TILES = 6  # along an axis, each of the size that variances up to one need: beyond, panels cost less
 
 
@@ -46,8 +47,11 @@ _MOST_TILES = 6  # along an axis, each of the size that variances up to one need
 def _samples(function: Function, derivatives: int, variance: float) -> np.ndarray:
     """The function and its derivatives on the fine grid, shape (derivatives + 1, nodes)."""
     z = math.sqrt(variance) * hermite_table(*_REFERENCE)[0]
+    if derivatives == 0:
+        return evaluated(function.value, z)[None]
+    together = max(derivatives, _TOGETHER) if derivatives > 1 else 1
     with jax.ensure_compile_time_eval():
-        return np.asarray(_with_derivatives(function, derivatives, jnp.asarray(z)))
+        return np.asarray(_with_derivatives(function, together, jnp.asarray(z)))[: derivatives + 1]
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

@@ -64,7 +64,7 @@ def hermite_rule(order: int, nodes: int, reach: float = 12.0) -> HermiteRule:
 def as_data(*arrays: np.ndarray) -> tuple[Array, ...]:
     """Arrays of a rule, at hand for every program, in full precision whatever the caller's mode."""
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        return tuple(jnp.asarray(array) for array in arrays)
+        return tuple(jax.device_put(array) for array in arrays)  # nothing is compiled for it
 
 
 def pair_average(

@@ -73,11 +73,16 @@ def pair_moment(
     return mixed_moment(f, i, f, j, rule, *(jnp.asarray(entry, dtype=float) for entry in (Kaa, Kab, Kbb)))
 
 
+def is_on_grid(f: Function, rule: PairRule) -> bool:
+    """Whether averages of pairs are taken on a grid."""
+    return isinstance(rule, GridRule) and not f.kinks and not f.has_closed_pair
+
+
 def pair_moments(
     f: Function, orders: Sequence[tuple[int, int]], Kaa: Array, Kab: Array, Kbb: Array, rule: PairRule
 ) -> list[Array]:
     r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ for all `orders` $(i, j)$: on a grid, from one evaluation of the derivatives."""
-    if isinstance(rule, GridRule) and not f.kinks and not f.has_closed_pair:
+    if is_on_grid(f, rule):
         return list(_moments_on_a_grid(f, tuple(orders), rule, Kaa, Kab, Kbb))
     return [pair_moment(f, i, j, Kaa, Kab, Kbb, rule) for i, j in orders]
 

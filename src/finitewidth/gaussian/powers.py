@@ -64,13 +64,16 @@ def power_averages(
 
     Two or more variables of a smooth function share one grid.
     """
-    if isinstance(rule, GridRule) and not function.kinks and not function.has_closed_product and len(K) > 1:
-        half = (len(K) + 1) // 2
-        left, right = ({pattern[side]: None for pattern in patterns} for side in (slice(half), slice(half, None)))
-        groups = (tuple(_factors(function, exponents) for exponents in side) for side in (left, right))
-        places = [(list(left).index(pattern[:half]), list(right).index(pattern[half:])) for pattern in patterns]
-        return product_table(*groups, rule, K)[tuple(np.transpose(places))]
-    return _alike_together(function, patterns, K, rule)
+    if not isinstance(rule, GridRule) or function.kinks or function.has_closed_product:
+        return _alike_together(function, patterns, K, rule)
+    if len(K) == 1:
+        z = jnp.sqrt(K[0, 0]) * rule.u
+        return jnp.stack([power(function, *pattern[0])(z) for pattern in patterns]) @ rule.weights
+    half = (len(K) + 1) // 2
+    left, right = ({pattern[side]: None for pattern in patterns} for side in (slice(half), slice(half, None)))
+    groups = (tuple(_factors(function, exponents) for exponents in side) for side in (left, right))
+    places = [(list(left).index(pattern[:half]), list(right).index(pattern[half:])) for pattern in patterns]
+    return product_table(*groups, rule, K)[tuple(np.transpose(places))]
 
 
 def _alike_together(
