@@ -129,6 +129,10 @@ def simulate(
     if isinstance(net, LayeredNetwork):
         _refuse("a block at a width and depth", save=save, radius=radius)
         _refuse("features of a block", targets=targets, rate=rate, outputs=outputs)
+        if through == "features":
+            raise ArgumentError(
+                "through", "'features'", "'vertex' or 'ntk': features are those of `block.at(width, depth)`"
+            )
         return simulate_layers(net, x, networks, seed, method, through="vertex" if through is None else through, **how)
     if isinstance(net, BlockNetwork):
         if through == "features":

@@ -38,7 +38,7 @@ def feature_paths(
     lane: int,
 ) -> FeatureFields:
     """Paths number `first`, `first + 1`, ..., so many as `lane`, at the steps in `saved`."""
-    m, p, step = len(V0), len(V0) * outputs, time / steps
+    m, p, step = len(V0), len(V0) * outputs, jnp.asarray(time) / steps
 
     def path(index: Array) -> FeatureFields:
         keys = split(fold_in(key, index), 7)
