@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # what type checkers and `_lazy` read: a room is loaded when 
         gaussian_expectation as gaussian_expectation,
     )
     from .advice import (
+        diagnose as diagnose,
         diagnose_gradients as diagnose_gradients,
         learning_rates as learning_rates,
         tune as tune,

@@ -2,6 +2,7 @@
 
 from .._errors import NotTunableError as NotTunableError
 from .block_scale import BlockScale as BlockScale, preserving_scale as preserving_scale, tune_block as tune_block
+from .diagnose import Diagnosis as Diagnosis, diagnose as diagnose
 from .equivalence import equivalence_rates as equivalence_rates
 from .gradients import GradientDiagnosis as GradientDiagnosis, diagnose_gradients as diagnose_gradients
 from .learning_rates import (

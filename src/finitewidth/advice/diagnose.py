@@ -1,0 +1,154 @@
+"""`diagnose`: the signals of any JAX model by depth, against the theory of the nearest MLP or residual MLP."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from .._entry import entry
+from .._errors import ArgumentError, DomainError, ShapeError
+from .._result import Result
+from ..expansion import flow
+from ..networks import LayeredNetwork, as_layered
+
+_FACTOR = 10.0  # over all layers: less is no problem at any depth
+_STEADY = 0.6  # of the change in the first half of the layers, in logarithms: the second half of a power of depth changes by less
+_COLLAPSED = 0.99  # a correlation
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Result):
+    """What `diagnose` returns, one row for each named layer, in order. `str()` of it reads as a paragraph.
+
+    - `layers`: their names; `mean_square`: of a layer's signals over inputs and neurons; `correlation`: the median over pairs of inputs.
+    - `expected_mean_square`, `expected_correlation`: of infinitely wide networks like `nearest`, for the same inputs, from the first named
+      layer on; `None` without one.
+    - `problems`: "signals explode", "signals vanish", "inputs collapse" with depth; `advice`: what to change, one line each.
+    """
+
+    axes = ("layer",)
+
+    mean_square: Float[np.ndarray, " layers"]
+    correlation: Float[np.ndarray, " layers"]
+    expected_mean_square: Float[np.ndarray, " layers"] | None
+    expected_correlation: Float[np.ndarray, " layers"] | None
+    layers: tuple[str, ...]
+    problems: tuple[str, ...]
+    advice: tuple[str, ...]
+
+    def __str__(self) -> str:
+        head = "No problem found." if not self.problems else f"Worth changing: {', '.join(self.problems)}."
+        return "\n".join([head, *self.advice])
+
+
+@entry()
+def diagnose(f: Callable[[Any, Any], Any], params: Any, x: Any, nearest: LayeredNetwork | None = None) -> Diagnosis:
+    r"""How signals of one network change with depth, whatever it is made of, with verdicts and what to change.
+
+    **Arguments:**
+
+    - `f`: a function of `params` and `x` that returns the signals of its layers by name, in order: a dictionary
+      `{"block_1": array, ...}` (or a list of pairs), arrays of shape (N, ...) with one row for each input. In Flax that is
+      `model.apply(params, x, capture_intermediates=True)[1]`, flattened; in Equinox and others return what you keep. Pre-activations,
+      or the residual stream, taken at the same place of every block.
+    - `params`, `x`: what `f` takes; at least two inputs.
+    - `nearest`: an `MLP` or `ResidualMLP` like it, for theory's curves: as many layers as are named, the first kernel read off the first
+      named layer.
+
+    Verdicts: over all layers the mean square of signals changes by more than a factor of ten, and as an exponential, the second half of the
+    layers by as much as the first or nearly; or the median correlation of two inputs rises above 0.99 from below.
+
+    Examples:
+        >>> def layers(W, x):
+        ...     return {"first": x @ W, "second": np.tanh(x @ W) @ W, "third": np.tanh(np.tanh(x @ W) @ W) @ W}
+        >>> fw.diagnose(layers, 0.3 * np.eye(2), np.array([[1.0, 0.5], [0.3, -1.0]])).problems
+        ('signals vanish',)
+    """
+    names, signals = _named(f(params, x))
+    squares, correlations, first = zip(
+        *(_kernel(signal, name) for name, signal in zip(names, signals, strict=True)), strict=True
+    )
+    mean_square, correlation = np.asarray(squares), np.asarray(correlations)
+    expected = (None, None) if nearest is None else _expected(as_layered(nearest, "nearest"), first[0], len(names))
+    problems, advice = verdicts(mean_square, correlation)
+    if nearest is not None and expected[0] is not None:
+        advice = (*advice, _against_theory(mean_square, expected[0], nearest))
+    return Diagnosis(mean_square, correlation, *expected, names, problems, advice)
+
+
+def _named(found: Any) -> tuple[tuple[str, ...], list[np.ndarray]]:
+    if isinstance(found, Mapping):
+        pairs = list(found.items())
+    elif isinstance(found, list | tuple) and all(isinstance(each, tuple) and len(each) == 2 for each in found):
+        pairs = list(found)
+    else:
+        raise ArgumentError(
+            "f", f"a function that returns {type(found).__name__}", "a dictionary of signals by the names of layers"
+        )
+    if len(pairs) < 2:
+        raise ShapeError("f", f"{len(pairs)} named layers", "at least two, to compare")
+    return tuple(str(name) for name, _ in pairs), [np.asarray(signal, dtype=float) for _, signal in pairs]
+
+
+def _kernel(signal: np.ndarray, name: str) -> tuple[float, float, np.ndarray]:
+    """Mean square, median correlation of pairs, and the kernel of one layer's signals."""
+    if signal.ndim < 2 or len(signal) < 2:
+        raise ShapeError(f"f, layer {name}", f"shape {signal.shape}", "(N, ...) with at least two inputs")
+    flat = signal.reshape(len(signal), -1)
+    if not np.isfinite(flat).all():
+        raise DomainError(f"f, layer {name}", "NaN or infinite signals", "finite ones: look at the layers before it")
+    kernel = flat @ flat.T / flat.shape[1]
+    sizes = np.sqrt(np.diagonal(kernel))
+    if not (sizes > 0).all():
+        raise DomainError(f"f, layer {name}", "an input whose signals are all zero", "signals that have not died")
+    pairs = (kernel / np.outer(sizes, sizes))[np.triu_indices(len(kernel), 1)]
+    return float(np.mean(np.diagonal(kernel))), float(np.median(pairs)), kernel
+
+
+def _expected(net: LayeredNetwork, first: np.ndarray, layers: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of infinitely wide networks from the same first kernel, PDLT (4.118)."""
+    if net.depth != layers:
+        raise ShapeError("nearest", f"{net.depth} layers", f"{layers}, as many as are named")
+    K = np.asarray(flow(net, kernel=first, through="kernel").K)
+    sizes = np.sqrt(np.diagonal(K, axis1=1, axis2=2))
+    pairs = (K / (sizes[:, :, None] * sizes[:, None, :]))[:, *np.triu_indices(K.shape[1], 1)]
+    return np.mean(sizes**2, axis=1), np.median(pairs, axis=1)
+
+
+def verdicts(
+    mean_square: Float[np.ndarray, " layers"], correlation: Float[np.ndarray, " layers"]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Problems, and what to change."""
+    factor = float(mean_square[-1] / mean_square[0])
+    per_layer = factor ** (1 / (len(mean_square) - 1))
+    middle = (len(mean_square) - 1) / 2
+    half = np.interp(middle, np.arange(len(mean_square)), np.log(mean_square / mean_square[0]))
+    steady = np.log(factor) / half - 1 >= _STEADY if half else True  # an exponential, not a power
+    problems, advice = [], []
+    if factor > _FACTOR and steady:
+        problems.append("signals explode")
+        advice.append(
+            f"Their mean square grows by a factor of {factor:.3g}, {per_layer:.3g} a layer: divide the variance of weights by about "
+            f"{per_layer:.3g}, or "
+            "take what `criticality(activation)` says; for residual branches see `advice.tune_block`."
+        )
+    if factor < 1 / _FACTOR and steady:
+        problems.append("signals vanish")
+        advice.append(
+            f"Their mean square falls by a factor of {1 / factor:.3g}, {1 / per_layer:.3g} a layer: multiply the variance of weights by "
+            f"about {1 / per_layer:.3g}, or take what `criticality(activation)` says."
+        )
+    if correlation[-1] > _COLLAPSED >= correlation[0]:
+        problems.append("inputs collapse")
+        advice.append(
+            f"Two inputs of correlation {correlation[0]:.3g} leave with {correlation[-1]:.4g}: fewer layers, skip connections "
+            "(`recommend` says how strong), or smaller biases keep them apart."
+        )
+    return tuple(problems), tuple(advice)
+
+
+def _against_theory(found: np.ndarray, expected: np.ndarray, net: LayeredNetwork) -> str:
+    ratio = float(found[-1] / expected[-1])
+    return f"In the last layer the mean square is {ratio:.3g} times that of infinitely wide networks like {net!r}."
