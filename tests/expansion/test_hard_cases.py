@@ -82,3 +82,12 @@ def test_infinite_slopes_have_no_tangent_kernel():
     assert np.isfinite(fw.kernel(net, X)).all()
     with pytest.raises(DomainError, match="infinitely steep"):
         fw.frozen_ntk(net, X)
+
+
+def test_kernels_beyond_which_the_mean_tangent_kernel_loses_digits():
+    """GELU has no closed form of H1: above a kernel of 1e6 this is said, below and for ReLU it is not."""
+    net = fw.MLP("gelu", (1, 1000, 1), C_W=1.0)
+    fw.flow(net, kernel=[[0.9e6]], through="ntk")
+    with pytest.warns(fw.ValidityWarning, match=r"reaches 1\.1e\+06.*H1.*below 1e\+06"):
+        fw.flow(net, kernel=[[1.1e6]], through="ntk")
+    fw.flow(net.replace(activation="relu"), kernel=[[1.1e6]], through="ntk")

@@ -196,6 +196,24 @@ def test_bumps_anywhere_are_seen(beside, width):
         assert min(abs(point - centre) for point in places.points) < places.scale + 2 * width
 
 
+def pure_bump(at, width):
+    return lambda z: jnp.exp(-(((z - at) / width) ** 2) / 2)
+
+
+@pytest.mark.parametrize(("at", "width"), [(2.5, 0.02), (3.5, 0.1)])
+def test_pure_bumps(at, width):
+    """Nothing but a narrow bump, of two variables of correlation one half: Gaussians in closed form."""
+    value = fw.gaussian_expectation([pure_bump(at, width)] * 2, jnp.array([[1.0, 0.5], [0.5, 1.0]]))
+    along, across = 1.5 + width**2, 0.5 + width**2
+    np.testing.assert_allclose(value, width**2 / np.sqrt(along * across) * np.exp(-(at**2) / along), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("at", "width"), [(3.5, 0.02), (5.0, 0.02), (5.0, 0.1)])
+def test_pure_bumps_that_are_not_resolved_are_refused(at, width):
+    with pytest.raises(DomainError, match="do not resolve"):
+        fw.gaussian_expectation([pure_bump(at, width)] * 2, jnp.array([[1.0, 0.5], [0.5, 1.0]]))
+
+
 def test_kinks_far_out():
     r"""PDLT (1.68): beyond 40 they are not looked for, and that is said; declared ones count. $\langle\min(z^2, 50^2)\rangle$."""
 
