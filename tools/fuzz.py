@@ -136,7 +136,8 @@ def wrong_values(good: Any, default: Any, annotation: Any = None) -> list[tuple[
     if isinstance(good, bool):
         return FLAGS + anything
     if isinstance(good, int):
-        return COUNTS + anything + nothing
+        many = [("[3]", [3], PERHAPS)] if any(kind in str(annotation) for kind in ("Any", "Sequence")) else []
+        return [*(count for count in COUNTS if count[0] not in [each[0] for each in many]), *many, *anything, *nothing]
     if isinstance(good, float) or (isinstance(good, np.ndarray | jax.Array) and np.ndim(good) == 0):
         may_be_right = ["a list"] if any(kind in str(annotation) for kind in ("Any", "Sequence")) else []
         may_be_right += ["inf"] if default == math.inf else []

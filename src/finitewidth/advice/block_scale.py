@@ -35,6 +35,7 @@ class BlockScale(Result):
     xi_of_differences: float | None
 
 
+@entry()
 def preserving_scale(G_zz: float, G_RR: float, G_Rz: float, gamma: float) -> float:
     r"""$\xi$ with $\gamma^2G_{zz} + 2\gamma\xi G_{Rz} + \xi^2G_{RR} = G_{zz}$, PDLT (B.44)-(B.45), the root that is positive for
     $|\gamma| < 1$:

@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from .._entry import entry
-from .._errors import DomainError
+from .._errors import DomainError, ShapeError
 from .._validation import as_count, as_number
 
 _ORDERS = (2, 3)
@@ -43,7 +43,7 @@ def neuron_information(coupling: float, neurons: tuple[int, int] = (1, 1), order
         >>> round(fw.entropies.neuron_information(0.04), 8)
         0.00016533
     """
-    m_1, m_2 = (as_count(m, "neurons") for m in neurons)
+    m_1, m_2 = _as_groups(neurons, 2)
     return _series(coupling, order, m_1 * m_2 / 8, -m_1 * m_2 * (20 + 3 * m_1 + 3 * m_2) / 48)
 
 
@@ -55,7 +55,7 @@ def neuron_tripartite(coupling: float, neurons: tuple[int, int, int] = (1, 1, 1)
         >>> round(fw.entropies.neuron_tripartite(0.1), 9)
         0.000125
     """
-    return math.prod(as_count(m, "neurons") for m in neurons) / 8 * _as_coupling(coupling) ** 3
+    return math.prod(_as_groups(neurons, 3)) / 8 * _as_coupling(coupling) ** 3
 
 
 @entry()
@@ -92,3 +92,10 @@ def _as_coupling(coupling: Any) -> float:
     if epsilon < 0:
         raise DomainError("coupling", f"{epsilon:g}", "V/(nG^2) >= 0")
     return epsilon
+
+
+def _as_groups(neurons: Any, groups: int) -> tuple[int, ...]:
+    sizes = tuple(as_count(size, "neurons") for size in neurons)
+    if len(sizes) != groups:
+        raise ShapeError("neurons", f"{len(sizes)} groups", f"{groups}")
+    return sizes

@@ -31,6 +31,8 @@ def c_2m(m: int, n: Any) -> Float[Array, "..."]:
         1.25
     """
     widths = _as_positive(n, "n")
+    if is_concrete(widths) and bool((np.asarray(widths) != np.round(np.asarray(widths))).any()):
+        raise DomainError("n", np.asarray(widths).tolist(), "whole numbers of neurons")
     return math.prod((1 + 2 * s / widths for s in range(1, as_order(m, "m"))), start=jnp.ones_like(widths))
 
 

@@ -9,7 +9,7 @@ from .._entry import entry
 from .._errors import ArgumentError, DomainError, UnknownNameError
 from .._result import picture_of
 from ..results import FeatureLaw
-from .law_densities import density
+from .law_densities import as_entry, density
 from .style import BLUE, ORANGE, one_axes
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ def features_by_depth(first: FeatureLaw, axes: "Axes | None" = None, second: Fea
 
 
 def _values(law: FeatureLaw, field: str, entry: tuple[int, int]) -> Float[np.ndarray, " paths"]:
-    if field not in _LABELS:
-        raise UnknownNameError("field", field, _LABELS)
+    if not isinstance(field, str) or field not in _LABELS:
+        raise UnknownNameError("field", str(field), _LABELS)
     known = law.at_depths | {"NTK": law.NTK[:, None]}
     if field not in known:
         raise ArgumentError("field", repr(field), f"one of {', '.join(known)}: without targets nothing is trained")
-    a, b = entry
     shape = known[field].shape[2:]
-    if not (0 <= a < shape[0] and 0 <= b < shape[1]):
+    a, b = as_entry(entry, max(shape))
+    if a >= shape[0] or b >= shape[1]:
         raise DomainError("entry", entry, f"two indices below {shape[0]} and {shape[1]}")
     return known[field][:, -1, a, b]

@@ -42,7 +42,7 @@ def law_densities(
         'Covariance'
     """
     covariance, correlation = two_axes(axes)
-    a, b = _as_entry(entry, first.V.shape[-1])
+    a, b = as_entry(entry, first.V.shape[-1])
     covariance_density(first, second, covariance, (a, b))
     if a == b:
         correlation.set_axis_off()
@@ -72,7 +72,7 @@ def covariance_density(
         '$V(0,1)$'
     """
     laws = _several(first, second)
-    a, b = _as_entry(entry, first.V.shape[-1])
+    a, b = as_entry(entry, first.V.shape[-1])
     axes = one_axes(axes)
     _draw(axes, laws, [law.final[:, a, b] for law in laws], _reach(laws, a, b))
     axes.set(xlabel=f"$V({a},{b})$", ylabel="density", title="Variance" if a == b else "Covariance")
@@ -95,7 +95,8 @@ def density(values: Float[np.ndarray, " paths"], at: Float[np.ndarray, " points"
     return gaussian_kde(values)(at)
 
 
-def _as_entry(entry: Any, tokens: int) -> tuple[int, int]:
+def as_entry(entry: Any, tokens: int) -> tuple[int, int]:
+    """Two of so many tokens; by default the first two."""
     if entry is None:
         return 0, min(1, tokens - 1)
     try:

@@ -25,6 +25,7 @@ def association_couplings(G: float, V: float, width: int, neurons: int = 2) -> t
         [1.041667, 0.02]
     """
     metric, vertex, n = _checked(G, V, width)
+    neurons = as_count(neurons, "neurons")
     inverse = metric - (neurons + 2) / (2 * n) * vertex / metric
     if inverse <= 0:
         raise DomainError(

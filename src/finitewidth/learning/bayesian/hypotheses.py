@@ -13,7 +13,7 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import entry
 from ..._errors import DomainError, ShapeError
-from ..._validation import as_floats, as_number
+from ..._validation import as_floats, as_number, as_numbers
 from ...networks import MLP, as_mlp
 from ...realised.parameters import Parameters, apply, as_parameters
 
@@ -89,7 +89,7 @@ def categorical_log_likelihood(z: Any, labels: Any) -> Float[Array, ""]:
         >>> round(float(fw.learning.categorical_log_likelihood([[0.0, 0.0]], [1])), 6)
         -0.693147
     """
-    logits, classes = as_floats(z, "z"), np.asarray(labels)
+    logits, classes = as_floats(z, "z"), np.asarray(as_numbers(labels, "labels"))
     if logits.ndim != 2:
         raise ShapeError("z", f"shape {logits.shape}", "logits, shape (N, n_L)")
     if classes.shape != logits.shape[:1] or classes.dtype.kind not in "iu":

@@ -11,10 +11,13 @@ import scipy
 from ..._entry import entry
 from ..._errors import DomainError
 from ..._result import Result
+from ..._validation import as_count
 from ...networks import MLP
 from .bias_and_variance import GeneralisationError, generalisation_error
 from .predict import predict
 from .train_test import kernels_and_problem
+
+_MOST_POINTS = 100_000
 
 
 class OptimalStopping(Result, eqx.Module):
@@ -50,6 +53,9 @@ def optimal_stopping(
         >>> bool(best.error.total < best.at_the_end.total)
         True
     """
+    points = as_count(points, "points", at_least=3)
+    if points > _MOST_POINTS:
+        raise DomainError("points", points, f"at most {_MOST_POINTS} times")
     kernels, _ = kernels_and_problem(net, x_train, y_train, x_test, kernel)
     values = scipy.linalg.eigvalsh(kernels.Theta_train)
     both = kernels.Theta, kernels.K

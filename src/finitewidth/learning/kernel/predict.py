@@ -101,6 +101,7 @@ def predict(
         return predict_to_first_order(net, kernels, problem, algorithm, rate, steps, time, record, progress)
     y = np.asarray(problem.y_train)
     schedule = as_schedule(algorithm, loss, time, rate, steps, batch, as_seed(seed), record, len(y))
+    drawn = as_count(samples, "samples", at_least=2)
     metric = as_kappa(kappa, algorithm, loss, len(y))
     if loss == "mse":
         learner = _learner(kernels, schedule, metric)
@@ -108,9 +109,7 @@ def predict(
         _tell_what_is_not_learned(trajectory, schedule)
     else:
         targets = as_probabilities(y)
-        trajectory = _cross_entropy_trajectory(
-            kernels, targets, schedule, as_count(samples, "samples", at_least=2), seed
-        )
+        trajectory = _cross_entropy_trajectory(kernels, targets, schedule, drawn, seed)
     last = {
         name: _last(getattr(trajectory, name)) for name in ("mean", "sample_covariance", "wiring", "whole_covariance")
     }

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._entry import entry
+from ..._errors import BlowUpError
 from ..._result import Result
 from ..._table import Table
 from ...networks.shaped import Block, ShapedBlock, ShapedReLU
@@ -88,6 +89,10 @@ def ntk_law(
     start = law.Phi[0, 0]
     exact_mean, exact_second = _closed(block, start, law.depth_to_width)
     squares = law.NTK**2
+    lost = np.isnan(exact_second) & ~np.isnan(exact_mean)  # NaN in both says that no closed form is known
+    if not np.isfinite(squares.sum()) or lost.any():
+        got = f"at depth over width {law.depth_to_width:g}, from squares up to {start.max():g}"
+        raise BlowUpError(f"Second moments of the tangent kernel leave the finite numbers {got}: lower one of the two.")
     root = np.sqrt(law.paths)
     return TangentLaw(
         block=block,
