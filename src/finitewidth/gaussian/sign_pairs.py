@@ -1,30 +1,33 @@
 r"""Averages of two signs, alone and with two bare factors, for all pairs of many Gaussian variables at once."""
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from .._arrays import Array, diagonal
 from .._entry import entry
+from .._validation import as_covariance
 from .arcsine import arcsine, correlation
 
 _COINCIDENT = 1e-14  # of 1 - rho^2: below, two signs are one and the bracket, which vanishes, would be 0/0
 
 
 @entry()
-def sign_pairs(K: Float[Array, "m m"]) -> Float[Array, "m m"]:
+def sign_pairs(K: Any) -> Float[Array, "m m"]:
     r"""$\langle\mathrm{sgn}z_\alpha\,\mathrm{sgn}z_\beta\rangle_K = \tfrac2\pi\arcsin\rho^{\alpha\beta}$; one on the diagonal.
 
     Examples:
         >>> fw.gaussian.sign_pairs(np.array([[1.0, 0.5], [0.5, 1.0]])).round(6).tolist()
         [[1.0, 0.333333], [0.333333, 1.0]]
     """
+    K = as_covariance(K, "K")
     return jnp.where(jnp.eye(len(K), dtype=bool), 1.0, 2 / math.pi * arcsine(_correlations(K)[0]))
 
 
 @entry()
-def sign_pair_moments(K: Float[Array, "m m"]) -> Float[Array, "m m m m"]:
+def sign_pair_moments(K: Any) -> Float[Array, "m m m m"]:
     r"""$\Psi^{\alpha\beta;\gamma\delta} = \langle\mathrm{sgn}z_\alpha\,\mathrm{sgn}z_\beta\,z_\gamma z_\delta\rangle_K$, all of them:
     with $x_\gamma = K_{\gamma\alpha}/\sqrt{K_{\alpha\alpha}}$, $y_\gamma = K_{\gamma\beta}/\sqrt{K_{\beta\beta}}$ and
     $\rho = \rho^{\alpha\beta}$,
@@ -39,6 +42,7 @@ def sign_pair_moments(K: Float[Array, "m m"]) -> Float[Array, "m m m m"]:
         >>> round(float(Psi[0, 1, 0, 1]), 6), float(Psi[0, 0, 1, 1])
         (0.63662, 1.0)
     """
+    K = as_covariance(K, "K")
     rho, root = _correlations(K)
     unit = K * root  # unit[gamma, alpha] is x_gamma for the sign alpha
     apart = (1 - rho) * (1 + rho)
