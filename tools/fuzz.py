@@ -159,13 +159,18 @@ def wrong_values(good: Any, default: Any, annotation: Any = None) -> list[tuple[
     return [("3", 3, NEVER), ("text", "abc", NEVER), *anything, *nothing]
 
 
+def named(module: ModuleType) -> list[tuple[str, Any]]:
+    """What a module offers, also what it imports only when it is asked for."""
+    return [(name, getattr(module, name)) for name in dir(module) if not name.startswith("_")]
+
+
 def public_modules() -> list[ModuleType]:
     """The package and its rooms."""
     found, ahead = [], [fw]
     while ahead:
         module = ahead.pop()
         found.append(module)
-        rooms = [thing for name, thing in vars(module).items() if inspect.ismodule(thing) and not name.startswith("_")]
+        rooms = [thing for name, thing in named(module) if inspect.ismodule(thing)]
         ahead += [room for room in rooms if hasattr(room, "__path__") and room.__name__.startswith("finitewidth.")]
         ahead = [room for room in ahead if room not in found]
     return found
@@ -189,9 +194,9 @@ def right_calls(only: str = "") -> dict[str, tuple[Callable[..., Any], dict[str,
 
     originals, examples = [], {}
     for module in public_modules():
-        for name, thing in list(vars(module).items()):
+        for name, thing in named(module):
             ours = inspect.isfunction(thing) and thing.__module__.startswith("finitewidth.")
-            if not name.startswith("_") and ours and thing.__name__ not in LEFT_OUT:
+            if ours and thing.__name__ not in LEFT_OUT:
                 originals.append((module, name, thing))
                 examples[thing] = (inspect.getdoc(thing) or "") if only in thing.__name__ else ""
     for module, name, thing in originals:
