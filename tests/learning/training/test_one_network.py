@@ -77,13 +77,16 @@ def test_every_layer_is_drawn_with_its_law(kind):
     the 800 neurons of one network, for all pairs of samples and each layer."""
     net = NET.replace(widths=(2, 800, 800, 800, 800, 800))
     network = LearningNetwork(net, np.random.default_rng(5), kind)
-    signal = X
+    signal, squares = X, []
     for weights, bias, C_b, C_W in zip(network.weights, network.biases, net.C_b, net.C_W, strict=True):
         z = np.asarray(weights.times(signal)[0]) + bias
         expected = float(C_b) + float(C_W) * signal @ signal.T / signal.shape[1]
         error = np.sqrt((expected**2 + np.outer(np.diag(expected), np.diag(expected))) / 800)
         np.testing.assert_array_less(np.abs(z @ z.T / 800 - expected), 4.5 * error)
+        squares.append(np.sum(z * np.linalg.solve(expected, z)))  # chi^2 of as many degrees of freedom as z has entries
         np.testing.assert_array_less(np.abs(z.mean(axis=1)), 4.5 * np.sqrt(np.diag(expected) / 800))
         np.testing.assert_array_less(np.abs(np.var(bias) / float(C_b) - 1), 4.5 * np.sqrt(2 / 800))
         signal = np.tanh(z)
+    degrees = len(squares) * z.size
+    assert abs(sum(squares) - degrees) < 4.5 * np.sqrt(2 * degrees)
     np.testing.assert_allclose(LearningNetwork(net, np.random.default_rng(5), kind).forward(X).outputs, z, atol=1e-12)
