@@ -86,7 +86,7 @@ class LearningNetwork:
         delta = np.repeat(np.eye(n), samples, axis=0)  # one output of one sample a row
         kernel = np.zeros((n, n, samples, samples))
         for layer in reversed(range(self.net.depth)):
-            gram = signals[layer] @ signals[layer].T / self.net.widths[layer]
+            gram = signals[layer] @ signals[layer].T / signals[layer].shape[1]
             by_output = delta.reshape(n, samples, -1)
             own = float(self.net.lambda_b[layer]) + float(self.net.lambda_W[layer]) * gram
             kernel += own * np.einsum("ian,kbn->ikab", by_output, by_output, optimize=True)
