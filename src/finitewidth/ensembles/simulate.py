@@ -90,7 +90,8 @@ def simulate(
 
     **Arguments:**
 
-    - `net`: an `MLP`, or `block.at(width, depth)`.
+    - `net`: an `MLP`, a `ResidualMLP` (whose `V` is that of different neurons, and whose tangent kernels take dense weights), or
+      `block.at(width, depth)`.
     - `x`: inputs of an MLP, shape (N, n_0); for a block the covariance of its input tokens, $X_0X_0^{\mathsf T}/n$, shape (m, m). That
       may be singular, and must be so if there are more inputs than columns: of rank at most the width, unless the block starts
       with a fully connected layer. Where columns matter (several heads, layer normalisation) $X_0$ is rotated at random.
