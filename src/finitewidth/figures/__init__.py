@@ -15,6 +15,7 @@ from .generalisation import along_line as along_line, generalisation_by_depth as
 from .information import aspect_ratio_curve as aspect_ratio_curve, information_by_depth as information_by_depth
 from .law_densities import covariance_density as covariance_density, law_densities as law_densities
 from .lines import lines as lines
+from .network_graph import network_graph as network_graph
 from .phase_diagram import phase_diagram as phase_diagram
 from .posterior_bands import posterior as posterior, posterior_bands as posterior_bands
 from .ratio_of_susceptibilities import ratio_of_susceptibilities as ratio_of_susceptibilities

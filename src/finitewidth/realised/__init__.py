@@ -1,5 +1,6 @@
 """One network: its parameters, its outputs, its tangent kernel and how that will change."""
 
+from .convolution import convolution as convolution, convolution_parameters as convolution_parameters
 from .differentials import ddntk as ddntk, dntk as dntk
 from .empirical_ntk import empirical_ntk as empirical_ntk
 from .observable import Observable as Observable
