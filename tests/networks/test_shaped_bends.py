@@ -63,14 +63,14 @@ def by_quadrature(h, phi, D, c, average, n):
 
 @pytest.mark.parametrize("Phi", [PHI, np.array([[1.2, -0.8], [-0.8, 0.7]])], ids=["alike", "opposed"])
 def test_shaped_relu(Phi):
-    found = slope_tensors(shaped_relu(1.3, -1.3), Phi)._asdict()
+    found = vars(slope_tensors(shaped_relu(1.3, -1.3), Phi))
     for name, exact in by_quadrature(*of_two_slopes(Phi, 1.3), WIDTH).items():
         np.testing.assert_allclose(found[name], exact, atol=3e-7, err_msg=name)
 
 
 def test_only_the_difference_of_the_slopes_counts():
     found, other = slope_tensors(shaped_relu(0.4, -1.0), PHI), slope_tensors(shaped_relu(0.7, -0.7), PHI)
-    for one, two in zip(found, other, strict=True):
+    for one, two in zip(jax.tree.leaves(found), jax.tree.leaves(other), strict=True):
         np.testing.assert_allclose(one, two, atol=1e-14)
 
 
@@ -85,7 +85,7 @@ def test_shaped_smooth():
     def slope(x):
         return (1 - np.tanh(x + theta) ** 2) / slope_at_zero
 
-    found = slope_tensors(shaped_smooth(lambda x: jnp.tanh(x + theta), a=a), PHI)._asdict()
+    found = vars(slope_tensors(shaped_smooth(lambda x: jnp.tanh(x + theta), a=a), PHI))
     size = {name: np.abs(array).max() for name, array in found.items()}
     for name, exact in by_quadrature(*of_smooth(PHI, value, slope, a * n**0.5), n).items():
         np.testing.assert_allclose(found[name], exact, atol=2e-5 * size[name], err_msg=name)
@@ -136,4 +136,6 @@ def test_kernels_of_a_step_are_positive_and_right_to_first_order(activation):
 def test_weak_shaping_is_refused():
     with pytest.raises(ArgumentError, match=r"exponent 0\.25"):
         slope_tensors(shaped_relu(1.0, -1.0, exponent=0.25), PHI)
-    assert not any(np.any(tensor) for tensor in slope_tensors(shaped_relu(1.0, -1.0, exponent=1.0), PHI))
+    assert not any(
+        np.any(tensor) for tensor in jax.tree.leaves(slope_tensors(shaped_relu(1.0, -1.0, exponent=1.0), PHI))
+    )
