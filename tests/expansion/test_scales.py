@@ -20,9 +20,9 @@ def compiled_programs() -> Iterator[list[str]]:
     """The programs that are compiled, or read from the disk, meanwhile."""
     names: list[str] = []
 
-    def listen(event: str, _: float, **about: str | int) -> None:
+    def listen(event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event == _COMPILED:
-            names.append(str(about.get("fun_name")))
+            names.append(str(kwargs.get("fun_name")))
 
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:

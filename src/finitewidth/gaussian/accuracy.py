@@ -171,7 +171,8 @@ def _gram_rule(function: Function, variance: float, derivatives: int) -> Hermite
     parity = _parity(_samples(function, 0, 1.0)[0])
     block = _GRAM_BLOCK if parity is None else 2 * _GRAM_BLOCK
     blocks = max(1, -(-max(each for each in needed if each is not None) // block))
-    return HermiteRule(*_all_modes(), *as_data(np.asarray(blocks)), block, parity)
+    (u, table), (how_many,) = _all_modes(), as_data(np.asarray(blocks))
+    return HermiteRule(u, table, how_many, block, parity)
 
 
 @functools.cache

@@ -56,7 +56,8 @@ def grid_rule(nodes: int, reach: float = 9.0, *, tile: int | None = None, most: 
     tiles = -(-nodes // tile)
     u, weights = equispaced(tiles * tile, reach)
     room = (0, (max(tiles, most) - tiles) * tile)
-    return GridRule(*as_data(np.pad(u, room, mode="edge"), np.pad(weights, room), np.asarray(tiles)), tile)
+    points, their_weights, how_many = as_data(np.pad(u, room, mode="edge"), np.pad(weights, room), np.asarray(tiles))
+    return GridRule(points, their_weights, how_many, tile)
 
 
 def points(rule: GridRule, tile: Array) -> tuple[Float[Array, " t"], Float[Array, " t"]]:

@@ -58,7 +58,8 @@ def hermite_table(order: int, nodes: int, reach: float = 12.0) -> tuple[np.ndarr
 
 def hermite_rule(order: int, nodes: int, reach: float = 12.0) -> HermiteRule:
     """The first `order` modes, in one block, from so many `nodes` within `reach` deviations."""
-    return HermiteRule(*as_data(*hermite_table(order, nodes, reach), np.asarray(1)), order)
+    u, table, blocks = as_data(*hermite_table(order, nodes, reach), np.asarray(1))
+    return HermiteRule(u, table, blocks, order)
 
 
 def as_data(*arrays: np.ndarray) -> tuple[Array, ...]:
