@@ -98,12 +98,13 @@ def tune_block(
         sizes.append(_sizes(np.asarray(stream), np.asarray(out)))
         differences.append(_sizes(np.diff(np.asarray(stream), axis=0), np.diff(np.asarray(out), axis=0)))
     found = np.array(sizes)
-    xi = preserving_scale(*found.mean(axis=0), g)
+    zz, RR, Rz = (float(size) for size in found.mean(axis=0))
+    xi = preserving_scale(zz, RR, Rz, g)
     # Each draw left out in turn: the jackknife.
-    left_out = [preserving_scale(*(found.sum(axis=0) - one) / (count - 1), g) for one in found]
+    left_out = [_scale((found.sum(axis=0) - one) / (count - 1), g) for one in found]
     error = float(np.sqrt((count - 1) * np.var(left_out)))
-    apart = None if len(stream) == 1 else preserving_scale(*np.mean(differences, axis=0), g)
-    return BlockScale(g, *map(float, found.mean(axis=0)), xi, error, apart)
+    apart = None if len(stream) == 1 else _scale(np.mean(differences, axis=0), g)
+    return BlockScale(g, zz, RR, Rz, xi, error, apart)
 
 
 def _sizes(z: np.ndarray, R: np.ndarray) -> tuple[float, float, float]:
@@ -111,3 +112,8 @@ def _sizes(z: np.ndarray, R: np.ndarray) -> tuple[float, float, float]:
     if not z.size:
         return 0.0, 0.0, 0.0
     return float(np.mean(z**2)), float(np.mean(R**2)), float(np.mean(R * z))
+
+
+def _scale(sizes: np.ndarray, gamma: float) -> float:
+    zz, RR, Rz = (float(size) for size in sizes)
+    return preserving_scale(zz, RR, Rz, gamma)

@@ -143,6 +143,8 @@ def three_weight_insertions(
         >>> round(float(fw.expansion.three_weight_insertions(lambda z: z[0, 0], [[1.0, 2.0]], weights)), 6)
         0.5
     """
+    if len(weights) != 3 or not all(hasattr(each, "__len__") and len(each) == 2 for each in weights):
+        raise ShapeError("weights", repr(weights)[:60], "three pairs (neuron, signal)")
     directions, covariance, per_weight, count = _directions(function, signals, weights, neurons, C_b, C_W)
     every = function
     for direction in directions:
