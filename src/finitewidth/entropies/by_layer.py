@@ -109,7 +109,7 @@ def information(
     if dead:
         got = f"{dead} of {count} networks whose neurons are all silent in some layer, so that entropies are minus infinity"
         raise DomainError("net", got, "wider layers, or C_b > 0")
-    coupling = theory.v1 / theory.K**2
+    coupling = np.asarray(theory.v1 / theory.K**2)
     return Information(
         coupling,
         *_of_neurons(theory, coupling, metrics[:, :, 0, 0], sizes),

@@ -37,7 +37,9 @@ def depth_and_width(
     mesh = axes.pcolormesh(
         widths, depths, np.log10(values), cmap="cividis_r", vmin=-3, vmax=0, shading="gouraud", rasterized=True
     )
-    lines = axes.contour(widths, depths, np.log10(values), levels=np.log10(LEVELS), colors=GREY, linewidths=1.0)
+    lines = axes.contour(
+        widths, depths, np.log10(values), levels=np.log10(LEVELS), colors=GREY, linewidths=1.0, linestyles="solid"
+    )
     axes.clabel(lines, fmt={float(np.log10(level)): f"{level:g}" for level in LEVELS}, fontsize=8)
     axes.plot([width], [depth], marker="o", color=ORANGE, markersize=9, markeredgecolor="white", linestyle="none")
     axes.set(xscale="log", yscale="log", xlabel="width $n$", ylabel="depth $L$", title=title)

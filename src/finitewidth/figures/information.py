@@ -58,5 +58,5 @@ def aspect_ratio_curve(found: AspectRatio, axes: "Axes | None" = None) -> "Axes"
     axes.axvline(found.optimum, color=GREY, linewidth=1.0)
     axes.annotate(" $r^*$ of the truncated series", (found.optimum, 0.92 * top), fontsize=8)
     axes.set(xlabel="depth over width $r$", ylabel="information [nats]", xlim=(0, r[-1]), ylim=(0, top))
-    axes.legend(loc="upper right")
+    axes.legend(loc="lower right")
     return axes
