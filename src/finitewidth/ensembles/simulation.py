@@ -16,7 +16,7 @@ from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
 from .._validation import as_count, as_ensemble, as_inputs
 from ..kernels.kernel_map import kernel_recursion
 from ..kernels.tangent_map import tangent_kernel_recursion
-from ..networks import MLP, LayeredNetwork, ResidualMLP
+from ..networks import MLP, LayeredNetwork, ResidualMLP, as_mlp
 from ..networks.residual import refuse_norm
 from ..results import Ensemble, Flow, Measurement
 from ..runs.lanes import lane_size
@@ -76,7 +76,7 @@ def simulate_layers(
     how: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "checkpoint": checkpoint}
     tally = metric = None
     if net.depth > 1 and method == _POPULATION:
-        metric, networks = simulate_populations(net, kernels, networks, seed, **how)
+        metric, networks = simulate_populations(as_mlp(net), kernels, networks, seed, **how)
     elif net.depth > 1:
         sampler, key = _METHODS[type(net)][through][method](net, inputs), jax.random.key(seed)
         lane = lane_size(sampler.numbers_per_network(), networks)

@@ -13,7 +13,7 @@ from ..activations import ScaleInvariant
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..kernels.kernel_map import checked_if_traced, compiled_kernels, largest_variance
 from ..kernels.start import first_kernel, first_overlap
-from ..networks import LayeredNetwork, as_mlp
+from ..networks import LayeredNetwork, ResidualMLP, as_mlp
 from ..networks.residual import refuse_norm
 from ..results import Flow
 from .differential_flow import differential_flow
@@ -81,21 +81,21 @@ def _groups(
 ) -> Flow[Array]:
     if through != "kernel":
         refuse_norm(net, "through", repr(through), "'kernel'; `simulate` measures the rest")
-    if net.neurons_persist and next_order:
+    if isinstance(net, ResidualMLP) and next_order:
         raise DomainError(
             "next_order", "True for a residual network", "an MLP: its neurons are drawn anew in each layer"
         )
-    if net.neurons_persist and through == "ntk":
+    if isinstance(net, ResidualMLP) and through == "ntk":
         return Flow(net, *persistent_tangent_flow(net, K1, first_overlap(net, x, K1), largest))
-    if net.neurons_persist and through == "vertex":
+    if isinstance(net, ResidualMLP) and through == "vertex":
         return Flow(net, *persistent_metric_flow(net, K1, largest))
-    further = next_order_flow(net, K1, largest) if next_order else None
+    further = next_order_flow(as_mlp(net), K1, largest) if next_order else None
     if through in ("dntk", "ddntk"):
         found = differential_flow(as_mlp(net), K1, first_overlap(net, x, K1), largest, to_second=through == "ddntk")
         K, metric, tangent, first, second = found
         return Flow(net, K, metric, tangent, None if further is None else further[2], first, second)
     if through == "ntk":
-        K, metric, tangent = tangent_flow(net, K1, first_overlap(net, x, K1), largest)
+        K, metric, tangent = tangent_flow(as_mlp(net), K1, first_overlap(net, x, K1), largest)
         return Flow(net, K, metric, tangent, None if further is None else further[2])
     if further is not None:
         K, metric, following = further

@@ -34,7 +34,7 @@ from ..gaussian.accuracy import pair_rule as choose_pair_rule, product_rule as c
 from ..gaussian.pairs import PairRule
 from ..gaussian.products import ProductRule
 from ..kernels.pairs import PairIndex, pair_index
-from ..networks import LayeredNetwork, ResidualLayer
+from ..networks import ResidualLayer, ResidualMLP
 from ..results import Metric
 from .kernel_derivatives import average_and_derivatives, local_block, push_vector
 from .recursion import metric_group
@@ -173,7 +173,7 @@ _compiled = compiled_in_haste(static_argnums=(0, 3))(iterate)
 
 
 def persistent_metric_flow(
-    net: LayeredNetwork, K1: Float[Array, "N N"], largest: float
+    net: ResidualMLP, K1: Float[Array, "N N"], largest: float
 ) -> tuple[Float[Array, "L N N"], Metric[Array]]:
     """The kernel and the group `metric` of a residual network, for kernels of at most the `largest` variance."""
     pairs, sigma = pair_index(len(K1)), net.activation

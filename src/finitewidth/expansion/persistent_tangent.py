@@ -43,7 +43,7 @@ from ..gaussian.powers import power
 from ..gaussian.products import ProductRule
 from ..kernels.pairs import pair_index
 from ..kernels.tangent_map import check_has_tangent_kernel
-from ..networks import LayeredNetwork, ResidualLayer
+from ..networks import ResidualLayer, ResidualMLP
 from ..results import Metric, Tangent
 from .recursion import in_units_of_width, metric_group
 from .sources import four_point_averages
@@ -251,7 +251,7 @@ _compiled = compiled_in_haste(static_argnums=(0,))(iterate)
 
 
 def persistent_tangent_flow(
-    net: LayeredNetwork, K1: Float[Array, "N N"], overlap: Float[Array, "N N"], largest: float
+    net: ResidualMLP, K1: Float[Array, "N N"], overlap: Float[Array, "N N"], largest: float
 ) -> tuple[Float[Array, "L N N"], Metric[Array], Tangent[Array]]:
     """The kernel and the groups `metric` and `tangent` of a residual network and one input."""
     if len(K1) > 1:

@@ -4,7 +4,7 @@ Everything else about a layer is an average over neurons: $\langle\sigma_\alpha\
 $\frac1n\sum_j\sigma_{j;\alpha}\sigma_{j;\beta}$ in a real network. What the layer makes of such an average is the same in both.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,6 +15,7 @@ from .._arrays import Array, diagonal
 from ..activations import Activation
 
 Norm = Literal["rms", "layer"]
+OneOrMore = TypeVar("OneOrMore", bound="Layer")
 
 
 def normalised(z: Float[Array, "*samples n"], norm: Norm) -> Float[Array, "*samples n"]:
@@ -45,7 +46,7 @@ class Layer(eqx.Module):
     inverse_width: Float[Array, "*layers"]
     r"""$1/n_{\ell-1}$; zero for the first layer, whose inputs do not fluctuate."""
 
-    def __getitem__(self, index: Any) -> "Layer":
+    def __getitem__(self: OneOrMore, index: Any) -> OneOrMore:
         """One layer of a stack, or some of them."""
         return jax.tree.map(lambda leaf: leaf[index], self)
 
