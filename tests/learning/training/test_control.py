@@ -98,11 +98,9 @@ def test_corrections_of_trained_ensembles():
 
 
 @pytest.mark.measured
-def test_corrections_of_lazily_trained_networks():
-    """Two hidden layers of a thousand neurons, each network trained with weights that are never stored."""
-    width = 1000
-    net = network(width, width)
-    found, expected = trained(net, 40, method="lazy").controlled, theory(net)
-    limit = fw.predict(net, TRAIN, Y, TEST, "gradient_descent", rate=rate_of(net), steps=STEPS)
-    assert deviations(found.mean, expected.mean).max() < 4.5
-    assert np.abs(found.mean.standard_error).max() < 0.5 * np.abs(expected.mean - limit.mean).max()
+def test_lazily_trained_networks_of_a_thousand_neurons():
+    """Two hidden layers, each network trained with weights that are never stored: means agree with errors a fiftieth of the plain ones."""
+    net = network(1000, 1000)
+    found, expected = trained(net, 40, method="lazy"), theory(net)
+    assert deviations(found.controlled.mean, expected.mean).max() < 4.5
+    assert found.controlled.mean.standard_error.max() < found.mean.standard_error.min() / 50
