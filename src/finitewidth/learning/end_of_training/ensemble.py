@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..._arrays import Array
 from ..._errors import ArgumentError, DomainError
 from ..._progress import ProgressBar
 from ...expansion import flow
@@ -44,7 +45,7 @@ def predict_to_first_order(
     limit = kernels.Theta_cross @ vectors @ (pace.chain(values)[:, None] * (vectors.T @ y))
     _check_memory(net, len(train), len(test))
     gathered = _Gathered(times, len(test), y.shape[1])
-    blocks = meetings(len(test))
+    blocks, last = meetings(len(test)), None
     with ProgressBar(len(blocks), progress, things="blocks of test samples") as bar:
         for done, block in enumerate(blocks, start=1):
             theory = flow(net, np.concatenate([train, test[block]]), through="ddntk")
@@ -53,7 +54,8 @@ def predict_to_first_order(
                 check_stable(np.diag(seen.values), pace.rate, "the training inputs at this width")
             last = gathered.add(block, seen, vectors.T @ y, pace.rate, direct)
             bar.advance_to(done)
-    trajectory = Trajectory(
+    assert last is not None
+    trajectory: Trajectory[Array] = Trajectory(
         gathered.mean, gathered.own, gathered.wiring, times=np.asarray(times), loss=np.asarray(gathered.losses)
     )
     return said(
@@ -68,7 +70,10 @@ def predict_to_first_order(
             order=1,
             mean_limit=limit,
             mean_kernel=gathered.kernel,
-            **{f"mean_{name}": part for name, part in gathered.parts.items()},
+            mean_fluctuation=gathered.parts["fluctuation"],
+            mean_dntk=gathered.parts["dntk"],
+            mean_ddntk_I=gathered.parts["ddntk_I"],
+            mean_ddntk_II=gathered.parts["ddntk_II"],
             trust=trust_of(last, net.depth_over_width),
         )
     )
@@ -103,17 +108,25 @@ class _Gathered:
         """One more block; the moments of it at the last time."""
         both, ends = np.ix_(block, block), math.inf if direct else self.times[-1]
         self.own[0][both] = seen.G[seen.trained :, seen.trained :]
-        for at, time in enumerate(self.times[1:], start=1):
-            moments = moments_at(seen, y, rate, ends if time == self.times[-1] else time, direct)
-            kernel, parts, covariance = moments.kernel_mean(), moments.mean_parts(), moments.covariance()
-            self.mean[at][block] = kernel + sum(parts.values())
-            self.own[at][both], self.wiring[at][both] = covariance
+        for at, time in enumerate(self.times[1:-1], start=1):
+            self._keep(at, block, moments_at(seen, y, rate, time, direct))
+        moments = moments_at(seen, y, rate, ends, direct)
+        kernel, parts = self._keep(-1, block, moments)
         self.kernel[block] = kernel
         for name, part in parts.items():
             self.parts[name][block] = part
         if not self.losses:
             self.losses = [training_loss(seen, y, rate, time, direct) for time in self.times]
         return moments
+
+    def _keep(
+        self, at: int, block: Int[np.ndarray, " B"], moments: Moments
+    ) -> tuple[Float[np.ndarray, "B n_L"], dict[str, Float[np.ndarray, "B n_L"]]]:
+        """Mean and covariance at one time; the mean in its parts."""
+        kernel, parts, both = moments.kernel_mean(), moments.mean_parts(), np.ix_(block, block)
+        self.mean[at][block] = kernel + sum(parts.values())
+        self.own[at][both], self.wiring[at][both] = moments.covariance()
+        return kernel, parts
 
 
 def training_loss(

@@ -75,7 +75,7 @@ def trust_of(moments: Moments, depth_over_width: float) -> Trust:
     h, errors = seen.values, float(np.sum(moments.y**2) + moments.outputs * np.trace(seen.K[:A, :A]))
     missed = moments.squared_fluctuation()
     own = float(np.sum(h**2 * np.diagonal(missed.own)[:A])) * moments.outputs if np.ndim(missed.own) else 0.0
-    bound = float(np.einsum("a,aaii->", h**2, missed.lines[:A, :A])) if np.ndim(missed.lines) else 0.0
+    bound = float(np.einsum("a,aaii->", h**2, np.asarray(missed.lines)[:A, :A])) if np.ndim(missed.lines) else 0.0
     targets = float(np.linalg.norm(moments.y))
     pushes = sum(float(np.linalg.norm(h[:, None] * part[:A])) for part in moments.pushes().values())
     push = pushes / targets if targets else 0.0

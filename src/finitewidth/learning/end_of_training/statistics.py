@@ -96,7 +96,8 @@ def statistics_of(flow: Flow, trained: int, layer: int) -> Statistics:
     n, at = float(flow.previous_widths[layer - 1]), layer - 1
     fluctuates = 0.0 if layer == 1 else 1 / n
     tensors = {name: np.asarray(getattr(flow, name))[at] * fluctuates for name in NAMES}
-    return Statistics(*(np.asarray(each)[at] for each in (flow.K, flow.G, flow.H)), tensors, trained)
+    K, G, H = (np.asarray(each)[at] for each in (flow.K, flow.G, flow.H))
+    return Statistics(K, G, H, tensors, trained)
 
 
 def _four_times(turn: Matrix, tensor: Four) -> Four:

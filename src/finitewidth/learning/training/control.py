@@ -31,7 +31,8 @@ def controlled_moments(plan: Plan, outcome: Outcome) -> OutputMoments[Measuremen
     tensors = {name: np.asarray(getattr(theory, name))[-1] * fluctuates for name in "DF"} | dict.fromkeys(
         "ABPQRSTU", nothing
     )
-    known = Statistics(*(np.asarray(each)[-1] for each in (theory.K, theory.G, theory.H)), tensors, trained)
+    K, G, H = (np.asarray(each)[-1] for each in (theory.K, theory.G, theory.H))
+    known = Statistics(K, G, H, tensors, trained)
     seen, vectors = known.turned()
     moments = moments_at(seen, vectors.T @ plan.y_train, plan.rate, plan.rate * plan.steps[-1])
     turn = np.eye(len(seen.H))
