@@ -28,9 +28,9 @@ def controlled_moments(plan: Plan, outcome: Outcome) -> OutputMoments[Measuremen
     n, z = float(theory.previous_widths[-1]), np.asarray(outcome.first_outputs)
     fluctuates = 0.0 if plan.drawn.depth == 1 else 1 / n
     nothing = np.zeros_like(np.asarray(theory.A)[-1])
-    tensors = {name: np.asarray(getattr(theory, name))[-1] * fluctuates for name in "DF"} | dict.fromkeys(
-        "ABPQRSTU", nothing
-    )
+    tensors = dict.fromkeys("ABDFPQRSTU", nothing)
+    for name in "DF":
+        tensors[name] = np.asarray(getattr(theory, name))[-1] * fluctuates
     K, G, H = (np.asarray(each)[-1] for each in (theory.K, theory.G, theory.H))
     known = Statistics(K, G, H, tensors, trained)
     seen, vectors = known.turned()
