@@ -28,7 +28,7 @@ def controlled_moments(plan: Plan, outcome: Outcome) -> OutputMoments[Measuremen
     n, z = float(theory.previous_widths[-1]), np.asarray(outcome.first_outputs)
     fluctuates = 0.0 if plan.drawn.depth == 1 else 1 / n
     nothing = np.zeros_like(np.asarray(theory.A)[-1])
-    tensors = dict.fromkeys("ABDFPQRSTU", nothing)
+    tensors: dict[str, np.ndarray] = dict.fromkeys("ABDFPQRSTU", nothing)
     for name in "DF":
         tensors[name] = np.asarray(getattr(theory, name))[-1] * fluctuates
     K, G, H = (np.asarray(each)[-1] for each in (theory.K, theory.G, theory.H))
