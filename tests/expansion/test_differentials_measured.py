@@ -16,7 +16,7 @@ def mixed(z):
 
 
 def slope(measured, theory):
-    """Regression of all measured entries on theory, and its standard error if entries were independent, which is its least."""
+    """Regression of all measured entries on theory, and its standard error at most, as if all entries erred together."""
     found, error, expected = measured.mean[-1].ravel(), measured.standard_error[-1].ravel(), theory.ravel()
     return found @ expected / (expected @ expected), np.abs(error * expected).sum() / (expected @ expected)
 

@@ -9,7 +9,7 @@ from finitewidth import ArgumentError, DomainError, ShapeError
 
 LINEAR = fw.ShapedMLP(fw.shaped.shaped_relu(0.0, 0.0))
 
-# Of the reference setting: means with errors of 40,000 paths of another program, and of 9000 networks (sheet 7, section 5).
+# Of the reference setting: means with errors of 40,000 paths of another program, and of 9000 networks.
 KNOWN = {
     "R": {(0, 0): (-0.1421, 0.0022), (0, 1): (-0.0808, 0.0016), (1, 0): (-0.0773, 0.0015), (1, 1): (-0.0974, 0.0017)},
     "velocity": {(0, 0): (0.2806, 0.0086), (1, 1): (0.1469, 0.0068)},

@@ -211,7 +211,7 @@ def numbers_of_rates(net: LayeredNetwork, x: Float[np.ndarray, "N n_0"]) -> list
             "what the equal shares of biases are divided by, last layer",
             "equal shares would spend half of the largest stable rate on moving all outputs together",
             "departs from PDLT (9.94)",
-            "a choice: better on digits at every depth tried",
+            "a choice, settled on one data set (digits, the best of a few rates); elsewhere untested",
         ),
     ]
     if net.widths[-1] > 1:

@@ -128,7 +128,7 @@ def by_joint_indices(name):
 
 @pytest.mark.parametrize("name", PACES)
 def test_outputs_are_followed_as_joint_indices_are(name):
-    """PDLT (∞.160)-(∞.167), sheet's joint form: every part of the mean, and the covariance with its wiring."""
+    """PDLT (∞.160)-(∞.167), in joint indices: every part of the mean, and the covariance with its wiring."""
     parts, covariance = by_joint_indices(name)
     found = moments(name)
     np.testing.assert_allclose(found.kernel_mean().ravel(), parts.pop("kernel"), atol=1e-13)
