@@ -63,7 +63,7 @@ _VECTORISED = {
     "expm1": np.expm1,
     "elu": lambda z: np.where(z > 0, z, np.expm1(z)),
     "selu": lambda z: SELU_SCALE * np.where(z > 0, z, SELU_ALPHA * np.expm1(z)),
-    "gelu_tanh": lambda z: z / (1 + np.exp(-math.sqrt(8 / math.pi) * (z + 0.044715 * z**3))),
+    "gelu_tanh": lambda z: z * (1 + np.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))) / 2,
     "mish": lambda z: z * ((1 + np.exp(z)) ** 2 - 1) / ((1 + np.exp(z)) ** 2 + 1),
     "relu2": lambda z: np.maximum(z, 0) ** 2,
     "relu6": lambda z: np.minimum(np.maximum(z, 0), 6),
@@ -71,6 +71,8 @@ _VECTORISED = {
     "hardswish": lambda z: z * np.minimum(np.maximum(z + 3, 0), 6) / 6,
     "softshrink": lambda z: np.sign(z) * np.maximum(np.abs(z) - 0.5, 0),
 }
+
+KINKS_AWAY_FROM_ZERO = {"relu6": (0, 6), "hardtanh": (-1, 1), "hardswish": (-3, 3), "softshrink": (-0.5, 0.5)}
 
 
 def vectorised(name):
@@ -104,10 +106,35 @@ def polar_rule(rho, radial=240, angular=24, reach=14.0):
     return z_a, z_b, weights
 
 
+def kinked_pair(f, kinks, K, rho, reach=14.0):
+    r"""<f(z_a) f(z_b)> with kinks anywhere, $z_b = \rho z_a + \sqrt{1-\rho^2}\,y$: first over y, between kinks, then over z_a, between
+    kinks and graded towards where z_b meets one."""
+    scale, spread = math.sqrt(K), math.sqrt(1 - rho**2)
+    at = np.asarray(kinks) / scale
+    near = np.concatenate([at, at / rho if rho else at])
+    around = near[:, None] + np.concatenate([-np.geomspace(1e-4, 4, 24), [0.0], np.geomspace(1e-4, 4, 24)])
+    edges = np.concatenate([np.linspace(-reach, reach, 57), around.ravel()])
+    x, weight_x = _panels(np.unique(np.clip(edges, -reach, reach)), 12)
+    cuts = np.clip((at - rho * x[:, None]) / spread, -reach, reach)
+    ends = np.sort(
+        np.concatenate([np.broadcast_to(np.linspace(-reach, reach, 29), (len(x), 29)), cuts], axis=1), axis=1
+    )
+    nodes, weights = leggauss(12)
+    middles, halves = (ends[:, 1:] + ends[:, :-1]) / 2, (ends[:, 1:] - ends[:, :-1]) / 2
+    y = middles[..., None] + halves[..., None] * nodes
+    inner = (f(scale * (rho * x[:, None, None] + spread * y)) * np.exp(-(y**2) / 2) * halves[..., None] * weights).sum(
+        (1, 2)
+    )
+    return float(np.sum(weight_x * np.exp(-(x**2) / 2) * f(scale * x) * inner) / (2 * math.pi))
+
+
 def exact_pair(function, K, rho):
     """<f(z_a) f(z_b)> with variances K, of a built-in's name or a NumPy callable: polar, or mpmath at |rho| = 1."""
     if function in ("exp", "expm1"):
         return _exponential_pair(function, K, rho)
+    kinks = KINKS_AWAY_FROM_ZERO.get(function, ()) if isinstance(function, str) else ()
+    if kinks and abs(rho) < 1:
+        return kinked_pair(vectorised(function), kinks, K, rho)
     if abs(rho) < 1:
         z_a, z_b, weights = polar_rule(rho)
         f = function if callable(function) else vectorised(function)
@@ -120,7 +147,9 @@ def exact_pair(function, K, rho):
         def density(z):
             return mpmath.exp(-z * z / (2 * K)) / mpmath.sqrt(2 * mpmath.pi * K)
 
-        points = sorted({-reach, -1, 0, 1, reach, *(s * mpmath.sqrt(K) for s in (-3, 3, 6, 12))})
+        points = sorted(
+            {-reach, -1, 0, 1, reach, *kinks, *(-kink for kink in kinks), *(s * mpmath.sqrt(K) for s in (-3, 3, 6, 12))}
+        )
         return float(mpmath.quad(lambda z: f(z) * f(rho * z) * density(z), [p for p in points if abs(p) <= reach]))
 
 
