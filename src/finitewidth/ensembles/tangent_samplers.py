@@ -21,7 +21,7 @@ from jaxtyping import Float, Key
 from .._arrays import Array
 from ..gaussian.root import pivoted_root
 from ..kernels.pairs import pair_index
-from ..networks import MLP, Layer
+from ..networks import MLP, Layer, LayeredNetwork
 from ..realised.tangent_kernel import dressed, next_ntk
 from .forward_backward import Backward, Forward, RandomNetwork, Stage, draw, forward, pull_back, through_layers
 from .gaussian_matrix import DenseGaussian, LazyGaussian
@@ -137,7 +137,7 @@ def kernel_through_rows(network: RandomNetwork, passed: Forward, rows: Float[Arr
     return kernel_from_gradients(network.net, passed, gradients)
 
 
-def kernel_from_gradients(net: MLP, passed: Forward, gradients: Backward) -> Float[Array, "m m N N"]:
+def kernel_from_gradients(net: LayeredNetwork, passed: Forward, gradients: Backward) -> Float[Array, "m m N N"]:
     r"""The tangent kernel of $m$ quantities whose gradients are known: the sum over layers of
     $(\lambda_b + \lambda_W\sigma_\alpha\cdot\sigma_\beta/n)$ times products of gradients, PDLT (8.5), PDLT (8.16)."""
     products = jnp.concatenate([jnp.einsum("lian,lkbn->likab", u, u) for u in gradients.preactivations])

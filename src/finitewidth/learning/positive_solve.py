@@ -12,7 +12,8 @@ from .._progress import ProgressBar
 
 _BLOCK = 512  # columns that are factorised at a time
 _ROUNDING = float(np.finfo(float).eps)
-_KNOWN_TO = 1e-13  # how well the entries of a kernel are known, relative to the largest: quadratures give no more
+KNOWN_TO = 1e-13
+"""How well the entries of a kernel are known, relative to the largest: quadratures give no more."""
 _LARGEST_JITTER = 1e-4  # of the largest entry: a matrix that needs more is not positive
 _ALIKE = 1e-6  # one minus the correlation below which two samples are named as the reason
 
@@ -69,7 +70,7 @@ def positive_solve(
     """
     work = matrix if overwrite and matrix.flags.f_contiguous else np.array(matrix, order="F")
     diagonal, norm = np.diagonal(work).copy(), float(scipy.linalg.lapack.dlange("1", work))
-    largest, known_to = float(diagonal.max()), max(_KNOWN_TO, _ROUNDING * len(work))
+    largest, known_to = float(diagonal.max()), max(KNOWN_TO, _ROUNDING * len(work))
     if not diagonal.min() >= 0 or largest == 0:
         raise DomainError(argument, f"a matrix with {diagonal.min():.3g} on its diagonal", "a positive matrix")
     jitter = 0.0

@@ -202,7 +202,7 @@ def test_inputs_that_repeat():
     [
         ({"algorithm": "gradient_flw"}, UnknownNameError, "did you mean 'gradient_flow'"),
         ({"loss": "mes"}, UnknownNameError, "did you mean 'mse'"),
-        ({"order": 1}, DomainError, "not there yet"),
+        ({"order": 1}, ArgumentError, "`kernel`.*corrections in 1/n need a network"),
         ({"time": 0.0}, DomainError, "`time`"),
         ({"time": math.nan}, DomainError, "`time`"),
         ({"time": "long"}, DomainError, "`time`"),

@@ -12,6 +12,7 @@ import scipy
 from jaxtyping import Float
 
 from ..._errors import DomainError
+from ..positive_solve import KNOWN_TO
 
 Values = Float[np.ndarray, " N_train"]
 
@@ -39,8 +40,8 @@ def spectrum(
 
 
 def rounding(largest: float) -> float:
-    """Below which an eigenvalue of a kernel cannot be told from zero: quadratures leave some dozens of units in the last place."""
-    return 64 * float(np.finfo(float).eps) * float(largest)
+    """Below which an eigenvalue of a kernel cannot be told from zero."""
+    return KNOWN_TO * float(largest)
 
 
 @dataclass(frozen=True)

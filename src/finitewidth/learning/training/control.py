@@ -28,21 +28,17 @@ def controlled_moments(plan: Plan, outcome: Outcome) -> OutputMoments[Measuremen
     n, z = float(theory.previous_widths[-1]), np.asarray(outcome.first_outputs)
     fluctuates = 0.0 if plan.drawn.depth == 1 else 1 / n
     nothing = np.zeros_like(np.asarray(theory.A)[-1])
-    tensors: dict[str, np.ndarray] = dict.fromkeys("ABDFPQRSTU", nothing)
-    for name in "DF":
-        tensors[name] = np.asarray(getattr(theory, name))[-1] * fluctuates
+    known = {name: np.asarray(getattr(theory, name))[-1] * fluctuates for name in "DF"}
+    tensors = {name: known.get(name, nothing) for name in "ABDFPQRSTU"}
     K, G, H = (np.asarray(each)[-1] for each in (theory.K, theory.G, theory.H))
-    known = Statistics(K, G, H, tensors, trained)
-    seen, vectors = known.turned()
+    seen, vectors = Statistics(K, G, H, tensors, trained).turned()
     moments = moments_at(seen, vectors.T @ plan.y_train, plan.rate, plan.rate * plan.steps[-1])
     turn = np.eye(len(seen.H))
     turn[:trained, :trained] = vectors
     error = np.einsum("ak,mai->mki", vectors, z[:, :trained]) - moments.y
     first = np.einsum("bp,pq,mqi->mbi", moments.linear, turn.T, z, optimize=True)
     first = first + seen.cross @ (moments.projectors.first()[:, -1:] * moments.y)
-    second = _pushed(
-        np.asarray(outcome.first_kernel), known.H, turn, error, moments.projectors.first(), moments.readout
-    )
+    second = _pushed(np.asarray(outcome.first_kernel), H, turn, error, moments.projectors.first(), moments.readout)
     learned = np.asarray(outcome.outputs)[:, -1]
     mean = measured_mean(learned - first - second)
     own, wiring = moments.covariance()  # of D and F alone: what is known of the first two terms
