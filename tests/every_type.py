@@ -85,6 +85,8 @@ def filled(annotation: typing.Any, name: str = "") -> typing.Any:
         return tuple(filled(part, name) for part in parts if part is not ...) * (2 if ... in parts else 1)
     if origin is dict:
         return {filled(parts[0], name): filled(parts[1], name)}
+    if origin is typing.Literal:
+        return parts[0]
     simple = {float: 0.5, int: 3, str: "made up", bool: True, complex: 1j}
     if annotation in simple:
         return simple[annotation]
