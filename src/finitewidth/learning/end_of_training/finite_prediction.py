@@ -14,7 +14,7 @@ from ..kernel.bias_and_variance import GeneralisationError, generalisation_error
 from .moments import Moments
 
 UNTRUSTED = 0.3
-"""The small parameter beyond which a warning is due."""
+"""The small parameter beyond which a warning is due: a choice, not a bound on what is left out."""
 
 
 class Trust(Result, eqx.Module):
@@ -32,7 +32,7 @@ class Trust(Result, eqx.Module):
 
     @property
     def small_parameter(self) -> float:
-        """The larger of `spread` and `push`. The part of a correction that it misses is of this order."""
+        """The larger of `spread` and `push`: what the expansion is one in. What is left out is small where this is."""
         return max(self.spread, self.push)
 
     @property
@@ -90,7 +90,7 @@ def said(prediction: FinitePrediction) -> FinitePrediction:
         also = f", and {negative} variances are negative" if negative else ""
         needed = trust.small_parameter / UNTRUSTED
         warn(
-            f"Order 1/n is not to be trusted here: what it leaves out may be about {trust.small_parameter:.2g} of what it adds{also} "
+            f"Order 1/n is not to be trusted here: the parameter it expands in is {trust.small_parameter:.2g}, where {UNTRUSTED:g} is the most{also} "
             f"(sum of 1/n = {trust.depth_over_width:.2g}, condition of the tangent kernel {trust.conditioning:.2g}). Take widths "
             f"{max(needed, 1.0):.2g} times as large, smaller targets or fewer training inputs, or measure with `train`."
         )

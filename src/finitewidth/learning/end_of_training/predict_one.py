@@ -68,7 +68,8 @@ def predict_one(
     $$z_\beta(t) = z_\beta - \widehat H_{\beta a}C_a\epsilon_a + \tau_\beta - \widehat H_{\beta d}\tau_d,$$
 
     its own tangent kernel $\widehat H$ in the projectors, and in $\tau$ its own differentials $\widehat{dH}$, $\widehat{dd_IH}$ and
-    $\widehat{dd_{II}H}$ with joint indices of samples and outputs. What is missed falls as $1/n^2$.
+    $\widehat{dd_{II}H}$ with joint indices of samples and outputs. What is missed is of the order of the square of what
+    kernels that stay frozen miss.
 
     **Arguments:**
 
