@@ -90,7 +90,8 @@ def said(prediction: FinitePrediction) -> FinitePrediction:
         also = f", and {negative} variances are negative" if negative else ""
         needed = trust.small_parameter / UNTRUSTED
         warn(
-            f"Order 1/n is not to be trusted here: the parameter it expands in is {trust.small_parameter:.2g}, where {UNTRUSTED:g} is the most{also} "
+            f"Order 1/n is not to be trusted here: the parameter it expands in is {trust.small_parameter:.2g}, where {UNTRUSTED:g} "
+            f"is the most{also} "
             f"(sum of 1/n = {trust.depth_over_width:.2g}, condition of the tangent kernel {trust.conditioning:.2g}). Take widths "
             f"{max(needed, 1.0):.2g} times as large, smaller targets or fewer training inputs, or measure with `train`."
         )
