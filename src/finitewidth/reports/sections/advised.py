@@ -59,7 +59,7 @@ def of_correlation(last: float) -> str:
             f"Inputs merge with depth: two typical ones have a correlation of {last:.4g} at the output. Fewer layers, or skip connections, "
             "keep them apart."
         )
-    return f"Inputs stay apart: two typical ones have a correlation of {last:.3g} at the output."
+    return f"Inputs can still be told apart: two typical ones have a correlation of {last:.3g} at the output."
 
 
 def about_numbers(numbers: list[Number]) -> Section:
