@@ -110,10 +110,12 @@ def _lines_at_zero(sigma: Activation) -> ScaleInvariant:
 
 
 def _correlations(gamma: float) -> Float[np.ndarray, " k"]:
-    r"""$1, \gamma, \gamma^2, \dots$ as far as they count."""
+    r"""$1, \gamma, \gamma^2, \dots$ as far as they count, and then zeros: few lengths, so that a search for $\gamma$ compiles little."""
     if gamma == 0:
         return np.ones(1)
-    return gamma ** np.arange(1 + math.ceil(math.log(_FORGOTTEN) / math.log(abs(gamma))))
+    count = 1 + math.ceil(math.log(_FORGOTTEN) / math.log(abs(gamma)))
+    powers = np.arange(32 * 8 ** max(0, math.ceil(math.log(count / 32, 8))))
+    return np.where(powers < count, gamma**powers, 0.0)
 
 
 def _covariance_of_squares(sigma: Activation, K: float, correlations: Float[np.ndarray, " k"]) -> Float[Array, " k"]:
@@ -157,6 +159,10 @@ def optimal_gamma(
     def excess(g: float) -> float:
         return nu(g) - wanted
 
-    if excess(_CLOSEST) > 0:
-        raise DomainError("ratio", r, f"a smaller one: gamma would be within {1 - _CLOSEST:g} of one")
-    return float(scipy.optimize.brentq(excess, 0.0, _CLOSEST, xtol=1e-13))
+    # Sums over depths are long near one: come closer in steps.
+    low, high = 0.0, 0.5
+    while excess(high) > 0:
+        if high == _CLOSEST:
+            raise DomainError("ratio", r, f"a smaller one: gamma would be within {1 - _CLOSEST:g} of one")
+        low, high = high, min(1 - (1 - high) / 8, _CLOSEST)
+    return float(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
