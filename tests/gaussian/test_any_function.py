@@ -68,7 +68,12 @@ ALIKE = dict.fromkeys(  # another one has the same kind of feature
     ["abs", "leaky_relu", "softshrink", "hard_swish", "relu6", "elu", "celu", "softsign", "sign", "tanh 20 z"],
     pytest.mark.measured,
 )
-PAIRS = [pytest.param(name, marks=() if name in DECIDE else pytest.mark.measured) for name in FUNCTIONS]
+INFINITE_CURVATURE = "|z|^(3/2)"
+PAIRS = [
+    pytest.param(name, marks=() if name in DECIDE else pytest.mark.measured)
+    for name in FUNCTIONS
+    if name != INFINITE_CURVATURE
+]
 
 
 def grid(points):
@@ -102,8 +107,17 @@ def agrees(name, variables):
     np.testing.assert_allclose(average(1.0), value, rtol=1e-10, atol=1e-13)
     found_slope, found_curvature = jax.jit(jax.value_and_grad(jax.grad(average)))(1.0)
     np.testing.assert_allclose(found_slope, slope, rtol=1e-9, atol=1e-12)
-    # Fourth derivatives of the steepest function are 1e8 times as large as it is: rounding.
-    np.testing.assert_allclose(found_curvature, curvature, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found_curvature, curvature, rtol=1e-8, atol=1e-10 + rounding_of_curvature(name))
+
+
+def rounding_of_curvature(name):
+    """What is lost where large fourth derivatives cancel: their average size, rounded."""
+    function, points = FUNCTIONS[name]
+    for _ in range(4):
+        function = jax.grad(function)
+    z, weights = grid(points)
+    sizes = np.abs(np.nan_to_num(jax.vmap(function)(jnp.asarray(z))))
+    return np.finfo(float).eps * float(np.sum(weights * sizes * np.exp(-(z**2) / 2)) / np.sqrt(2 * np.pi))
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=ALIKE.get(name, ())) for name in FUNCTIONS])
@@ -116,6 +130,17 @@ def test_one_variable(name):
 def test_two_variables(name):
     """PDLT (1.68) and (5.53), with delta functions on delta functions."""
     agrees(name, 2)
+
+
+def test_infinite_curvature():
+    """Pairs of such a function have a value; that its slope would need the curvature, which is infinite beside the kink, is said."""
+
+    def average(k):
+        return fw.gaussian_expectation([FUNCTIONS[INFINITE_CURVATURE][0]] * 2, k * K)
+
+    np.testing.assert_allclose(average(1.0), reference(INFINITE_CURVATURE, K)[0], rtol=1e-10)
+    with pytest.raises(DomainError, match="a derivative of order 2 that is infinite beside a kink"):
+        jax.grad(average)(1.0)
 
 
 def test_infinite_slopes():

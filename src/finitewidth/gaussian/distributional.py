@@ -30,6 +30,7 @@ from .places import PAIR_NODES, PanelRule, Places
 
 _COINCIDENT = 1e-14  # of 1 - rho^2: the delta functions of two variables this close count as zero on each other
 _SHARP = 1e-12  # deviation, in its own units, left at coincidence: the two sides of a kink count half each
+_FINITE = "functions whose derivatives are finite beside their kinks"
 _ROUNDING = 1e-9  # one-sided limits are taken at a small distance: jumps below this are none
 
 
@@ -45,6 +46,10 @@ def distributional_pair(
     rule: PanelRule | None = None,
 ) -> Array:
     r"""$\langle f^{(i)}(z_a)\,g^{(j)}(z_b)\rangle_K$ with its delta functions, elementwise over covariances that broadcast."""
+    for function, order in ((function_a, i), (function_b, j)):
+        if order > 1 and function.kinks and function.is_infinite(order):
+            got = f"a derivative of order {order} that is infinite beside a kink"
+            raise DomainError("functions", got, _FINITE)
 
     def formula(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
         a, b = (f.places.reaching(rule) for f in (function_a, function_b))
@@ -69,7 +74,7 @@ def _jumps(function: Function, order: int, reach: float) -> list[tuple[float, fl
         jumps = np.asarray(function.jumps(order))
     if function.is_infinite(order):
         got = f"a derivative of order {order + 1} across a kink beside which that of order {order} is infinite"
-        raise DomainError("functions", got, "functions whose derivatives are finite beside their kinks")
+        raise DomainError("functions", got, _FINITE)
     jumping = zip(function.kinks, jumps, strict=True)
     return [(at, float(jump)) for at, jump in jumping if abs(jump) > _ROUNDING * function.size and abs(at) <= reach]
 
