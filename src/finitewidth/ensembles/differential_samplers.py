@@ -4,6 +4,7 @@ Outputs are rows $w$ of weights, $z = w\cdot\sigma$, themselves learning. With $
 $\sigma_{\cdot;3}$ as a further row $s_3$, averages over the last layer give at any width, exactly,
 
 $$P_{0123} = C_W\,E[\widehat{dH}_{s_3aa;012}],\qquad Q_{0123} = C_W\,E[\widehat{dH}_{aas_3;012}]\quad\text{PDLT (11.43), (11.44)},$$
+
 $$R_{0123} = n\,E[\widehat{dd_IH}_{aabb;0123}],\quad S_{1234} = n\,E[\widehat{dd_{II}H}_{aabb;1234}],\quad
   T_{1342} = n\,E[\widehat{dd_{II}H}_{abab;1234}],\quad U_{1423} = n\,E[\widehat{dd_{II}H}_{abba;1234}],$$
 

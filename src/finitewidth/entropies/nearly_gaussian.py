@@ -63,6 +63,7 @@ def action_couplings(G: float, V: float, width: int, neurons: int = 1, u: float 
     r"""The couplings $g_m$ and $v_m$ of $m$ neurons to second order in $1/n$, given the sextic $u_m$,
 
     $$v_m = \frac V{nG^4} - \frac{m+8}2\Big(\frac V{nG^3}\Big)^2 + (m+4)u_mG\ \text{PDLT (A.63)},$$
+
     $$g_m = \frac1G + \frac{m+2}2v_mG - \frac{(m+2)(m+4)}4u_mG^2 + \frac{m+2}2v_m^2G^3\ \text{PDLT (A.59)};$$
 
     to first order PDLT (A.46)-(A.48).

@@ -5,8 +5,10 @@ $\epsilon = d\mathcal L/dz$, PDLT (11.5). To the orders in $\eta$ that are neede
 
 $$đz_\delta = -\eta H_{\delta1}\epsilon_1 + \tfrac{\eta^2}2dH_{\delta12}\epsilon_1\epsilon_2
   - \tfrac{\eta^3}6dd_IH_{\delta123}\epsilon_1\epsilon_2\epsilon_3 + O(\eta^4)\quad\text{PDLT (11.9), (∞.4)},$$
+
 $$đH_{12} = -\eta(dH_{12j} + dH_{21j})\epsilon_j + \tfrac{\eta^2}2(dd_IH_{12jk} + dd_IH_{21jk} + 2dd_{II}H_{12jk})\epsilon_j\epsilon_k
   + O(\eta^3)\quad\text{PDLT (11.10), (∞.6)},$$
+
 $$đdH_{012} = -\eta(dd_IH_{012j} + dd_{II}H_{012j} + dd_{II}H_{021j})\epsilon_j + O(\eta^2)\quad\text{PDLT (∞.9)};$$
 
 numbers stand for a sample and a neuron, and those that occur twice are summed.

@@ -94,6 +94,7 @@ class SecondDifferential(Result, eqx.Module, Generic[Leaf]):
 
     $$E[\widehat{dd_IH}_{i_0i_1i_2i_3;0123}] = \tfrac1n\big[\delta_{i_0i_1}\delta_{i_2i_3}R_{0123}
       + \delta_{i_0i_2}\delta_{i_3i_1}R_{0231} + \delta_{i_0i_3}\delta_{i_1i_2}R_{0312}\big],$$
+
     $$E[\widehat{dd_{II}H}_{i_1i_2i_3i_4;1234}] = \tfrac1n\big[\delta_{i_1i_2}\delta_{i_3i_4}S_{1234}
       + \delta_{i_1i_3}\delta_{i_4i_2}T_{1342} + \delta_{i_1i_4}\delta_{i_2i_3}U_{1423}\big].$$
 

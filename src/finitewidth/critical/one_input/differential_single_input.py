@@ -106,6 +106,7 @@ def _next(state: _State, at: TangentSource, b: Bends, layer: Layer) -> _State:
     r"""One layer: PDLT (11.55), (11.56), with $C_W\langle\sigma''\sigma\rangle + \chi_\perp = \chi_\parallel$, and PDLT (∞.14)-(∞.17):
 
     $$P' = C_W^2\langle\sigma''\sigma'^2\sigma\rangle\Theta^2 + \chi_\perp(\chi_\parallel - \chi_\perp)B + \chi_\perp\chi_\parallel P,$$
+
     $$Q' = C_W^2\langle\sigma''\sigma'^2\sigma\rangle\Theta^2 + \tfrac{\lambda_W}{C_W}F' + 2h\chi_\parallel\Theta F
       + \chi_\perp\chi_\parallel Q,$$
 
@@ -115,6 +116,7 @@ def _next(state: _State, at: TangentSource, b: Bends, layer: Layer) -> _State:
 
     $$R' = \chi_\perp^2R + \lambda_WC_W\langle\sigma''\sigma'^2\sigma\rangle\Theta^2 + C_W^2\langle\sigma'''\sigma'^3\rangle\Theta^3
       + \chi_\perp[g(B+P) + kP],\quad S' = \chi_\perp^2S + C_W\lambda_W\langle\sigma'^4\rangle\Theta^2 + u + \chi_\perp kB,$$
+
     $$T' = \chi_\perp^2T + 2C_W\lambda_W\langle\sigma''\sigma'^2\sigma\rangle\Theta^2 + u + \lambda_W^2\langle\sigma'^2\sigma^2\rangle\Theta
       + (g+k)^2F + 2\chi_\perp(g+k)Q,\qquad U' = \chi_\perp^2U + u.$$
     """

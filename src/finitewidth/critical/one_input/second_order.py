@@ -6,7 +6,9 @@ expanded about $K$, is
 
 $$v_1' = \tfrac cn + f_1^2v_1,\quad g_1' = f_1g_1 + \tfrac12f_2v_1,\quad
   u' = \tfrac{c_3}{n^2} + \tfrac3nc'f_1v_1 + f_1^3u + 3f_2f_1^2v_1^2,$$
+
 $$g_2' = f_1g_2 + \tfrac12f_2(v_2 + g_1^2) + \tfrac16f_3(u + 3v_1g_1) + \tfrac18f_4v_1^2,$$
+
 $$v_2' = \tfrac1n[c'g_1 + \tfrac12c''v_1] + f_1^2v_2 + 2f_1f_2g_1v_1 + f_1f_2u + f_1f_3v_1^2 + \tfrac12f_2^2v_1^2,$$
 
 the one-input case of `flow(..., next_order=True)`. Derivatives in $K$ are averages with Hermite polynomials,
