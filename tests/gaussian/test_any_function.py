@@ -64,8 +64,22 @@ DECIDE = {
     "tanh 30 (z - 1)",
     "sin 3 z",
 }  # a jump away from zero, a steep slope, and neither
-ALIKE = dict.fromkeys(  # another one has the same kind of feature
-    ["abs", "leaky_relu", "softshrink", "hard_swish", "relu6", "elu", "celu", "softsign", "sign", "tanh 20 z"],
+ALIKE = dict.fromkeys(  # another one has the same kind of feature, or its pairs are averaged below
+    [
+        *(
+            "abs",
+            "leaky_relu",
+            "relu of z - .7",
+            "softshrink",
+            "hard_swish",
+            "relu6",
+            "elu",
+            "celu",
+            "softsign",
+            "sign",
+        ),
+        *("stairs", "tanh 20 z", "tanh 30 (z - 1)", "tanh 80 (z - .7)", "relu and a bump", "sin 3 z", "step at .4"),
+    ],
     pytest.mark.measured,
 )
 INFINITE_CURVATURE = "|z|^(3/2)"

@@ -1,10 +1,11 @@
 """Roots of covariances."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from finitewidth.gaussian.root import pivoted_root
+from finitewidth.gaussian.root import covariance_root, pivoted_root
 
 root_of = jax.jit(pivoted_root)
 
@@ -30,3 +31,12 @@ def test_no_pivot_is_decided_by_rounding(correlation):
         noise = np.triu(rng.integers(-1, 2, (5, 5)))
         disturbed = np.asarray(root_of(K + ulp * (noise + np.triu(noise, 1).T)))
         np.testing.assert_allclose(disturbed, root, rtol=0, atol=32 * ulp / np.sqrt(1 - correlation))
+
+
+@pytest.mark.optimised
+def test_pivots_are_looked_for_only_where_they_are_needed():
+    """In the loop that is skipped: the compiler takes out what does not depend on the turn. Of 512 variables that took 0.5 s, and
+    Cholesky takes 0.003."""
+    program = jax.jit(covariance_root).lower(jnp.eye(8)).compile().as_text()
+    entry = program[program.index("\nENTRY") :].split("\n}")[0]
+    assert entry.count(" while(") == 1

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import ndtr
 
 from finitewidth.gaussian import Function, product_moment
-from finitewidth.gaussian.smoothed import _NODES, _REACH, _STEP
+from finitewidth.gaussian.smoothed import _MOST_TILES, _REACH, _SHARE, _STEP, _TILE
 
 KINKED = Function(lambda z: jnp.clip(z, -0.7, 1.2), (-0.7, 1.2))
 
@@ -35,7 +35,7 @@ def one_common_factor(loadings, noises):
 )  # the fourth: minutes of compilation
 def test_every_way_to_a_product(variables):
     """PDLT (1.68), on both sides of every threshold in the noise at which another way is taken, singular covariances included."""
-    thresholds = 2 * (2 * _REACH / (np.array(_NODES[variables]) - 1) / _STEP) ** 2
+    thresholds = (2 * _REACH / (_STEP * _TILE * np.array([1, 2, _MOST_TILES]))) ** 2 / _SHARE
     shares = [0.9, *(factor * at for at in thresholds for factor in (1.05, 0.95)), 1e-4, 0.0]
     loadings = np.array([1.0, -0.8, 1.3, 0.6])[:variables]
     for share in shares:

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from .._errors import DomainError
 from .function import Function, with_derivatives
 from .grid import GridRule, grid_rule
@@ -40,6 +41,7 @@ _TAIL, _LARGEST_TAIL = 11.0, 1e-9  # deviations beyond which next to nothing of 
 _GRID_REACH = 9.0
 _GRAM_STRIDE, _GRAM_BLOCK = 3, 16  # one grid resolves all modes; these are summed in blocks
 _TOGETHER = 5  # derivatives: one program for all who ask for some of them
+_COARSE_ERROR, _COARSE_REACH = 1e-3, 7.5
 _MOST_TILES = 6  # along an axis, each of the size that variances up to one need: beyond, panels cost less
 
 
@@ -54,7 +56,7 @@ def _samples(function: Function, derivatives: int, variance: float) -> np.ndarra
         return np.asarray(_with_derivatives(function, together, jnp.asarray(z)))[: derivatives + 1]
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@compiled_in_haste(static_argnums=(0, 1))
 def _with_derivatives(function: Function, derivatives: int, z: Float[Array, " q"]) -> Float[Array, "_ q"]:
     return jnp.stack(with_derivatives(function, derivatives)(z))
 
@@ -203,6 +205,25 @@ def _product_rule(function: Function, variance: float, products: Products) -> Pr
     if function.kinks:
         return _panel_rule(function, variance)
     return _grid_or_panels(function, variance, products, _PRODUCT_ERROR)
+
+
+def coarse_rule(function: Function, largest_variance: float, products: Products) -> GridRule | None:
+    """A coarser grid for averages over three or four variables, for the very many that many inputs have; `None` where there is none.
+
+    It would have three digits if all variables were the same one. Where they are not it has many more, for the density of variables that
+    differ has no short waves: tensors of tanh came out right to 5e-9 of their largest entries for inputs drawn at random, and to 8e-8 with
+    three of them at correlations of 0.9999. It has the points that this variance needs, in one tile: another
+    variance takes another program.
+    """
+    return _coarse_rule(function, 2 ** (math.ceil(4 * math.log2(max(largest_variance, 1.0))) / 4), products)
+
+
+@functools.lru_cache(maxsize=256)
+def _coarse_rule(function: Function, variance: float, products: Products) -> GridRule | None:
+    if function.has_closed_product or function.kinks:
+        return None
+    nodes = _nodes_needed(function, variance, products, _COARSE_ERROR)
+    return None if nodes is None else grid_rule(round(nodes * _COARSE_REACH / _GRID_REACH), _COARSE_REACH)
 
 
 def pair_rule(function: Function, largest_variance: float, derivatives: int) -> GridRule | PanelRule | None:

@@ -84,10 +84,14 @@ def _gram_vectors_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Ar
     return V, V @ (jnp.tril(white) - jnp.diag(diagonal(white)) / 2)
 
 
+def determinant(Kaa: Float[Array, "*batch"], Kab: Float[Array, "*batch"], Kbb: Float[Array, "*batch"]) -> Array:
+    r"""$K_{aa}K_{bb} - K_{ab}^2$ to rounding of its own, however close the correlation is to one."""
+    zero = jnp.zeros_like(Kab)
+    return _difference(_product((Kaa, zero), (Kbb, zero)), _product((Kab, zero), (Kab, zero)))[0]
+
+
 def coincident_pairs(K: Float[Array, "n n"]) -> Bool[Array, "n n"]:
     r"""Which variables are the same up to a factor, $|\rho_{ij}| = 1$ to rounding."""
-    zero = jnp.zeros_like(K)
-    products = diagonal(K)[:, None] * diagonal(K)[None, :]
-    variances = _product((diagonal(K)[:, None] + zero, zero), (diagonal(K)[None, :] + zero, zero))
-    determinants, _ = _difference(variances, _product((K, zero), (K, zero)))
+    a, b = jnp.broadcast_arrays(diagonal(K)[:, None], diagonal(K)[None, :])
+    products, determinants = a * b, determinant(a, K, b)
     return determinants <= COINCIDENT_ROUNDINGS * jnp.finfo(K.dtype).eps * products

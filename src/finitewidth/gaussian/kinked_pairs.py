@@ -11,19 +11,32 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from .._arrays import Array
-from .panels import LAYER, beside, conditional_average, distance, normal_rule, ratio, root, rungs
+from .gram_vectors import determinant
+from .panels import (
+    LAYER,
+    Centres,
+    beside,
+    conditional_average,
+    distance,
+    few_panels,
+    graded,
+    normal_average,
+    ratio,
+    root,
+    rungs,
+)
 from .places import PAIR_NODES, Places
 
-_ROUNDING = 1e-15  # of 1 - rho^2
+_ROUNDING = 1e-14  # of 1 - rho^2: kernels of copies, averaged in two ways, differ by some ten roundings
 PAIRS_AT_ONCE = 16  # some ten megabytes of nodes
 
 
 def conditional_law(Kaa: Array, Kab: Array, Kbb: Array) -> tuple[Array, Array]:
     r"""$\beta = K_{ab}/K_{aa}$ and $s^2 = K_{bb} - K_{ab}^2/K_{aa}$ of $z_b = \beta z_a + s\,\xi$, also for $K_{aa} = 0$."""
-    determinant = Kaa * Kbb - Kab**2
+    apart = determinant(*jnp.broadcast_arrays(Kaa, Kab, Kbb))
     # Below rounding nothing separates the variables: at a variance of 1e8 a difference of rounding alone is felt by a function.
-    determinant = jnp.where(determinant > _ROUNDING * Kaa * Kbb, determinant, 0.0)
-    return ratio(Kab, Kaa), root(jnp.where(Kaa > 0, ratio(determinant, Kaa), Kbb))
+    apart = jnp.where(apart > _ROUNDING * Kaa * Kbb, apart, 0.0)
+    return ratio(Kab, Kaa), root(jnp.where(Kaa > 0, ratio(apart, Kaa), Kbb))
 
 
 def average_pair(
@@ -47,6 +60,11 @@ def average_pair(
         mean_crossing,
         beside(mean_crossing, layer, *rungs(slope, places_g)),
     ]
-    u, weights = normal_rule(points, PAIR_NODES)
-    inner = conditional_average(g, places_g, slope[..., None] * u, deviation[..., None, None], PAIR_NODES)
-    return jnp.sum(weights * f(outer[..., None] * u) * inner, axis=(-2, -1))
+    (own, grading), graded_f = graded(rungs(slope, places_g)), graded(rungs(outer, places_f))
+    centres = [Centres(kink, 0.0, *graded_f), Centres(mean_crossing, layer, jnp.maximum(own, layer), grading)]
+
+    def integrand(u: Array) -> Array:
+        inner = conditional_average(g, places_g, slope * u, deviation[..., None], PAIR_NODES, few=True)
+        return f(outer * u) * inner
+
+    return normal_average(few_panels(points, centres, PAIR_NODES), integrand, PAIR_NODES)

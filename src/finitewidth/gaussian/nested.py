@@ -9,14 +9,13 @@ function of $u_k$ changes character where
 * two later kinks coincide, $z_i = t_i$ and $z_j = t_j$, if these planes are nearly parallel in the variables averaged
   over: the layer of the combination $z_j - \alpha z_i$ that depends least on those.
 
-Panels end at all these places, so nearly or exactly singular covariances cost no accuracy.
+Panels end at all these places that are not smoothed away, so nearly or exactly singular covariances cost no accuracy.
 """
 
 import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
@@ -24,10 +23,13 @@ from .._arrays import Array, diagonal
 from .chebyshev import Table, tabulate
 from .panels import (
     LAYER,
+    Centres,
     beside,
     conditional_average,
     distance,
-    normal_rule,
+    few_panels,
+    graded,
+    normal_average,
     panel_ends,
     ratio,
     root,
@@ -35,7 +37,7 @@ from .panels import (
 )
 from .places import PAIR_NODES, REACH, Places
 
-_NODES = 10
+_NODES = 12
 
 
 class _Planes(NamedTuple):
@@ -72,18 +74,20 @@ def _pivoted_cholesky(K: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Int[
     return L, order
 
 
-def _panel_points(
-    own: _Planes, later: Sequence[_Planes], k: int, u: Float[Array, "*batch k"], places: Places, central: bool
-) -> list[Array]:
-    """Where the integrand changes along coordinate k, given the coordinates before."""
-    crossing = own.crossing(k, u)
-    points = [crossing, beside(crossing, *rungs(own.row[k], places))]
+def _panels(
+    own: _Planes, later: Sequence[_Planes], k: int, u: Float[Array, "*batch k"], places: Places
+) -> tuple[Float[Array, "*batch ends"], Int[Array, ""]]:
+    """Panels along coordinate k, given the coordinates before, between the places where the integrand changes."""
+    crossing, ladder = own.crossing(k, u), rungs(own.row[k], places)
+    points, centres = [crossing, beside(crossing, *ladder)], [Centres(crossing, 0.0, *graded(ladder))]
     coincidences = [second.coinciding(first, k) for first, second in itertools.combinations(later, 2)]
-    points += [beside(planes.crossing(k, u), planes.layer(k)) for planes in (*later, *coincidences)]
-    if central and k == 0:
-        return points  # all planes pass through zero, where a panel ends already
-    points += [planes.crossing(k, u) for planes in (*later, *coincidences)]
-    return points + [beside(planes.crossing(k, u), rungs(planes.row[k], places)[0]) for planes in later]
+    for number, planes in enumerate((*later, *coincidences)):
+        crossing, layer = planes.crossing(k, u), planes.layer(k)
+        # Where two kinks coincide nothing but a layer stands out.
+        scale, grading = graded(rungs(planes.row[k], places)) if number < len(later) else (jnp.asarray(2 * REACH), 0.0)
+        points += [crossing, beside(crossing, layer, scale)]
+        centres.append(Centres(crossing, layer, jnp.maximum(scale, layer), grading))
+    return few_panels(points, centres, _NODES)
 
 
 def _tabulated_average(function: Callable[[Array], Array], planes: _Planes, places: Places) -> Table:
@@ -102,12 +106,10 @@ def average_product(
     points: Float[Array, "n t"],
     places: Places,
     K: Float[Array, "n n"],
-    central: bool,
 ) -> Float[Array, ""]:
     r"""$\langle\prod_i f_i(z_i)\rangle_K$ for $n = 3, 4$; `value(i, z)` is $f_i(z)$ for a traced index $i$.
 
-    The functions vary around their `points` on the scale of `places`. `central` says that all points are zero, which spares
-    panels of zero width.
+    The functions vary around their `points` on the scale of `places`.
     """
     L, order = _pivoted_cholesky(K)
     *planes, last = (_Planes(row, offsets) for row, offsets in zip(L, points[order], strict=True))
@@ -115,24 +117,16 @@ def average_product(
 
     def average_from(k: int, u: Float[Array, "*batch k"]) -> Float[Array, "*batch"]:
         """The average over coordinate k and all after it, given those before."""
+        mean, later = (u @ L[k, :k])[..., None], (u @ last.row[:k])[..., None]
 
-        def weigh(x: Array, weights: Array) -> Array:
-            return weights * value(order[k], (u @ L[k, :k])[..., None, None] + L[k, k] * x)
+        def integrand(x: Array) -> Array:
+            if k == len(planes) - 1:
+                rest = last_average(later + last.row[k] * x)
+            else:
+                outer = jnp.broadcast_to(u[..., None, :], (*x.shape, k))
+                rest = average_from(k + 1, jnp.concatenate([outer, x[..., None]], axis=-1))
+            return value(order[k], mean + L[k, k] * x) * rest
 
-        if k == len(planes) - 1:
-            mean = (u @ last.row[:k])[..., None]
-            into_table = ratio(last_average.ends[1:-1] - mean, last.row[k])
-            x, weights = normal_rule([*_panel_points(planes[k], [], k, u, places, central), into_table], _NODES)
-            rest = last_average(mean[..., None] + last.row[k] * x)
-            return jnp.sum(weigh(x, weights) * rest, axis=(-2, -1))
-        x, weights = normal_rule(_panel_points(planes[k], [*planes[k + 1 :], last], k, u, places, central), _NODES)
-        outer = jnp.broadcast_to(u[..., None, None, :], (*x.shape, k))
-        following = jnp.concatenate([outer, x[..., None]], axis=-1)
-        if len(planes) == 3 and k == 0:  # one slice at a time: memory stays small, also when differentiated
-            slices = jax.lax.map(jax.checkpoint(lambda u: average_from(1, u)), following.reshape(-1, 1))
-            rest = slices.reshape(x.shape)
-        else:
-            rest = average_from(k + 1, following)
-        return jnp.sum(weigh(x, weights) * rest, axis=(-2, -1))
+        return normal_average(_panels(planes[k], [*planes[k + 1 :], last], k, u, places), integrand, _NODES)
 
     return average_from(0, jnp.zeros(0, K.dtype))

@@ -11,7 +11,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import ArrayLike, Float
+import numpy as np
+from jaxtyping import ArrayLike, Float, Int
 
 from .._arrays import Array
 from .._errors import ShapeError
@@ -64,29 +65,48 @@ def product_average(
     return _product_average(functions, places, covariance, mean)
 
 
+def product_averages(
+    products: tuple[tuple[ElementwiseFunction, ...], ...], places: tuple[Places, ...], K: Float[Array, "n n"]
+) -> Float[Array, " products"]:
+    r"""$\langle\prod_i f_i(z_i)\rangle$ for several products of functions of the same variables: one program for all of them."""
+    distinct = tuple(dict.fromkeys(function for product in products for function in product))
+    which = np.array([[distinct.index(function) for function in product] for product in products])
+    return jax.lax.map(lambda of_one: _average(distinct, of_one, places, K, None), jnp.asarray(which))
+
+
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _product_average(
     functions: tuple[ElementwiseFunction, ...], places: tuple[Places, ...], K: Float[Array, "n n"], mean: Array | None
 ) -> Array:
-    central = mean is None and not any(point for of_one in places for point in of_one.points)
-    shift = jnp.zeros(len(functions), K.dtype) if mean is None else mean
-    points = _rectangular(places) - shift[:, None]
-    finest = min(places, key=lambda of_one: of_one.scale)
     distinct = tuple(dict.fromkeys(functions))
     which = jnp.asarray([distinct.index(function) for function in functions])
+    return _average(distinct, which, places, K, mean)
+
+
+def _average(
+    distinct: tuple[ElementwiseFunction, ...],
+    which: Int[Array, " n"],
+    places: tuple[Places, ...],
+    K: Float[Array, "n n"],
+    mean: Array | None,
+) -> Float[Array, ""]:
+    """The average of the product of functions that are chosen by `which` from those that are `distinct`."""
+    shift = jnp.zeros(len(K), K.dtype) if mean is None else mean
+    points = _rectangular(places) - shift[:, None]
+    finest = min(places, key=lambda of_one: of_one.scale)
 
     def value(i: int | Array, z: Array) -> Array:
         argument = z if mean is None else shift[i] + z
         return distinct[0](argument) if len(distinct) == 1 else jax.lax.switch(which[i], distinct, argument)
 
-    if len(functions) == 1:
+    if len(K) == 1:
         return conditional_average(
             functools.partial(value, 0), finest.at(points[0]), jnp.zeros(()), root(K[0, 0]), PAIR_NODES
         )
-    if len(functions) == 2:
+    if len(K) == 2:
         f, g = (functools.partial(value, i) for i in range(2))
         return average_pair(f, g, finest.at(points[0]), finest.at(points[1]), K[0, 0], K[0, 1], K[1, 1])
-    return average_product(value, points, finest, K, central)
+    return average_product(value, points, finest, K)
 
 
 def _rectangular(places: tuple[Places, ...]) -> Float[Array, "n t"]:

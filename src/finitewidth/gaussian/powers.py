@@ -13,7 +13,9 @@ from .._arrays import Array
 from .function import Function
 from .grid import GridRule
 from .places import Places
-from .products import Factors, ProductRule, product_moment, product_table
+from .products import Factors, ProductRule, kinked_products, product_moment, product_table
+
+_AT_ONCE = (2, 3, 4)  # variables
 
 Exponents = tuple[tuple[int, ...], ...]
 """For each distinct variable the powers of the function, of its slope and of as many further derivatives as there are numbers."""
@@ -65,6 +67,8 @@ def power_averages(
     Two or more variables of a smooth function share one grid.
     """
     if not isinstance(rule, GridRule) or function.kinks or function.has_closed_product:
+        if len(K) in _AT_ONCE and not function.has_closed_product:
+            return kinked_products(tuple(_factors(function, exponents) for exponents in patterns), rule, K)
         return _alike_together(function, patterns, K, rule)
     if len(K) == 1:
         z = jnp.sqrt(K[0, 0]) * rule.u

@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._errors import DomainError
-from . import smoothed
+from . import piecewise, smoothed
 from .function import Function
 from .grid import GridRule
 from .line import line_average
@@ -58,9 +58,7 @@ def product_moment(factors: Factors, rule: ProductRule, K: Float[Array, "n n"]) 
     if closed is not None:
         return closed
     if not isinstance(rule, GridRule) or any(f.kinks for f, _ in factors):
-        _check_regular(factors)
-        places = tuple(f.places.reaching(rule if isinstance(rule, PanelRule) else None) for f, _ in factors)
-        return smoothed.product_average(_differentiated(factors), places, K)
+        return _on_panels((factors,), rule, K)[0]
     half = (len(factors) + 1) // 2
     return product_table((factors[:half],), (factors[half:],), rule, K)[0, 0]
 
@@ -75,6 +73,30 @@ def _product_moment_jvp(factors, primals, tangents):
     if len(factors) > 2 and _closed(factors, K) is not None:
         return value, jax.jvp(lambda k: _closed(factors, k), (K,), (dK,))[1]
     return value, _stein(lambda i, j: product_moment(_raised(factors, i, j), rule, K), dK)
+
+
+def _on_panels(products: tuple[Factors, ...], rule: ProductRule, K: Float[Array, "n n"]) -> Float[Array, " products"]:
+    """Products over two to four variables, of functions with kinks or steep places, which are the same for each variable."""
+    for factors in products:
+        _check_regular(factors)
+    places = tuple(f.places.reaching(rule if isinstance(rule, PanelRule) else None) for f, _ in products[0])
+    average = piecewise.product_averages if len(K) == 2 else smoothed.product_averages
+    return average(tuple(map(_differentiated, products)), places, K)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def kinked_products(
+    products: tuple[Factors, ...], rule: ProductRule, K: Float[Array, "n n"]
+) -> Float[Array, " products"]:
+    """`product_moment` for several products of powers of one function of two to four variables: what they share is done once."""
+    return _on_panels(products, rule, K)
+
+
+@kinked_products.defjvp
+def _kinked_products_jvp(products, primals, tangents):
+    (rule, K), (_, dK) = primals, tangents
+    slopes = [_stein(lambda i, j, each=each: product_moment(_raised(each, i, j), rule, K), dK) for each in products]
+    return kinked_products(products, rule, K), jnp.stack(slopes)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))

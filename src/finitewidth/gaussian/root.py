@@ -11,11 +11,16 @@ def covariance_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
     r"""A matrix $R$ with $RR^{\mathsf T} = K$ for any positive semi-definite $K$, singular ones included.
 
     Cholesky; where that breaks down or meets a pivot that is all rounding, Cholesky with pivoting. Under `vmap` the second
-    runs only if some member of the batch needs it, because a loop of no turns is skipped.
+    runs only if some member of the batch needs it, because a loop of no turns is skipped. Zero times the root makes its body depend
+    on the turn: the compiler takes what does not out of the loop, and runs it always.
     """
     root = jnp.linalg.cholesky(K, symmetrize_input=False)
     sound = (diagonal(root) ** 2 > _rounding(K) * diagonal(K)).all()  # false if NaN
-    return lax.fori_loop(0, (~sound).astype(int), lambda _, __: pivoted_root(K), jnp.where(sound, root, 0.0))
+
+    def with_pivots(_: Array, root: Array) -> Array:
+        return pivoted_root(K + 0 * root)
+
+    return lax.fori_loop(0, (~sound).astype(int), with_pivots, jnp.where(sound, root, 0.0))
 
 
 def _rounding(K: Float[Array, "N N"]) -> float:
