@@ -159,5 +159,5 @@ def test_bad_input_is_named(theory):
         mean_tangent_change(theory, 0.1, train=[2])
     with pytest.raises(ShapeError, match=r"`y`.*shape \(2, 3\)"):
         mean_second_order_shift(theory, [[1.0]], 0.1)
-    with pytest.raises(DomainError, match="weights"):
+    with pytest.raises(DomainError, match="`weight`"):
         one_weight_insertion(lambda z: z[0, 0], [[1.0, 2.0]], (0, 2))

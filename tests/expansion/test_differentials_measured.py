@@ -41,3 +41,22 @@ def test_slopes_tend_to_one_as_one_over_n():
         curvature = (abs(line[1]) * inverse[0]) ** 2
         assert abs(line[0] - 1) < 4 * at_infinity + curvature, name
         assert abs(values[-1] - 1) < 4 * errors[-1] + 0.5 * abs(values[0] - 1), name
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize(("apart", "error"), [(1.0, 1e-8), (0.014, 1e-7)], ids=["at random", "nearly the same"])
+def test_many_inputs_on_coarser_grids(apart, error):
+    """Tensors of eight inputs, whose averages over three and four samples are taken on coarser grids, against those of four of them at a
+    time, which have grids for eleven digits: as right as `coarse_rule` promises. With `apart` small three inputs are alike to
+    correlations of 0.9999."""
+    x = np.random.default_rng(0).normal(size=(8, 20))
+    if apart < 1:
+        x[1], x[2] = x[0] + apart * x[1], x[0] + apart * x[2]
+    net = fw.MLP("tanh", (20, 100, 100, 1), C_b=0.1, C_W=1.2)
+    whole = fw.flow(net, x, through="ddntk")
+    for four in ([0, 1, 2, 3], [4, 2, 7, 5]):
+        part = fw.flow(net, x[four], through="ddntk")
+        for name in "ABDFPQRSTU":
+            found, exact = getattr(whole, name), getattr(part, name)
+            block = found[(slice(None), *np.ix_(four, four, four, four))]
+            np.testing.assert_allclose(block, exact, rtol=0, atol=error * np.abs(exact).max(), err_msg=name)

@@ -63,10 +63,8 @@ def test_against_networks():
         assert (abs(deviation) <= 4.5 * error + slack).all(), name
 
 
-def test_several_inputs_are_refused():
-    """With what to do instead; measuring them is possible."""
-    with pytest.raises(fw.DomainError, match="frozen_ntk"):
-        fw.flow(NET, [[0.8], [0.3]], through="ntk")
+def test_lazy_weights_are_refused():
+    """Tangent kernels of residual networks are measured with dense weights."""
     with pytest.raises(fw.ArgumentError, match="method"):
         fw.simulate(NET, X, networks=4, through="ntk", method="lazy")
 

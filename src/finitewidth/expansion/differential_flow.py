@@ -12,6 +12,7 @@ from ..activations import Activation, ScaleInvariant
 from ..gaussian.accuracy import (
     VALUES_AND_SLOPES,
     Products,
+    coarse_rule,
     pair_rule as choose_pair_rule,
     product_rule as choose_product_rule,
 )
@@ -38,6 +39,7 @@ _SECOND: tuple[Kind, ...] = (*_FIRST, _THIRD, _TWICE_BENT)
 # What may come to stand on one variable where inputs are repeated or merge, PDLT (11.49), (∞.177)-(∞.181).
 _OF_FIRST: Products = (*VALUES_AND_SLOPES, (2,), (0, 2), (1, 2), (1, 1, 2), (0, 1, 2))
 _OF_SECOND: Products = (*_OF_FIRST, (3,), (1, 3), (1, 1, 3), (2, 2), (1, 2, 2))
+_FEW = 6  # inputs, whose averages take less time than a program of their own to compile
 
 
 class State(NamedTuple):
@@ -55,13 +57,14 @@ def layer_step(
     pairs: PairIndex,
     pair_rule: PairRule,
     product_rule: ProductRule,
+    of_distinct: dict[int, ProductRule],
 ) -> State:
     """One layer, with the parameters of the new one."""
     before, to_second = state.tangent, state.second is not None
     kinked = isinstance(activation, ScaleInvariant) and activation.has_jump(1)
     averages = pair_averages(activation, before.K, pairs, pair_rule)
     chosen = multisets(len(pairs.of), _TANGENT if kinked else _SECOND if to_second else _FIRST)
-    found = multiset_averages(activation, pairs.unpack(before.K), chosen, product_rule)
+    found = multiset_averages(activation, pairs.unpack(before.K), chosen, product_rule, of_distinct)
 
     def by_sample(kind: Kind, order: str) -> Float[Array, "N N N N"]:
         """Axes abcd; `order` says which of them carry the values, then the slopes ..."""
@@ -102,6 +105,7 @@ def iterate(
     pairs: PairIndex,
     pair_rule: PairRule,
     product_rule: ProductRule,
+    of_distinct: dict[int, ProductRule],
     to_second: bool,
 ) -> State:
     """Every layer, stacked, from the first, which has no differentials, PDLT (11.26)."""
@@ -110,12 +114,12 @@ def iterate(
     start = State(first_state(K1, theta1, pairs), Differentials(zero, zero), second)
 
     def step(state: State, layer: Layer) -> State:
-        return layer_step(activation, state, layer, pairs, pair_rule, product_rule)
+        return layer_step(activation, state, layer, pairs, pair_rule, product_rule, of_distinct)
 
     return every_layer(step, start, layers)
 
 
-_compiled = compiled_in_haste(static_argnums=(0, 4, 7))(iterate)
+_compiled = compiled_in_haste(static_argnums=(0, 4, 8))(iterate)
 
 
 def differential_flow(
@@ -124,9 +128,11 @@ def differential_flow(
     """The kernel and the groups up to `differential`, or up to `second_differential`, for kernels of at most the `largest` variance."""
     sigma, pairs = net.activation, pair_index(len(K1))
     (check_has_second_differential if to_second else check_has_differential)(sigma)
+    products = _OF_SECOND if to_second else _OF_FIRST
     rules = (
         choose_pair_rule(sigma, largest, derivatives=5),
-        choose_product_rule(sigma, largest, _OF_SECOND if to_second else _OF_FIRST),
+        choose_product_rule(sigma, largest, products),
+        _rules_of_many(sigma, largest, products) if len(K1) > _FEW else {},
     )
     first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(overlap))
     states = at_hand(_compiled(sigma, net.layers[1:], *first, pairs, *rules, to_second))
@@ -138,3 +144,10 @@ def differential_flow(
         return *groups, of_first, None
     R, S, T, U = (in_units_of_width(net, each) for each in states.second)
     return *groups, of_first, SecondDifferential(R=R, S=S, T=T, U=U, layers=layers)
+
+
+def _rules_of_many(sigma: Activation, largest: float, products: Products) -> dict[int, ProductRule]:
+    """For averages over three and over four samples that differ; of these each factor has one to itself."""
+    alone = tuple(orders for orders in products if len(orders) == 1)
+    rules = {3: coarse_rule(sigma, largest, products), 4: coarse_rule(sigma, largest, alone)}
+    return {distinct: rule for distinct, rule in rules.items() if rule is not None}

@@ -6,6 +6,7 @@ how often, not on their order, and is an integral over the distinct samples only
 
 import functools
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import jax
@@ -73,14 +74,22 @@ def _patterns(distinct: int, kind: Kind) -> list[Exponents]:
 
 
 def multiset_averages(
-    activation: Activation, K: Float[Array, "N N"], chosen: Multisets, rule: ProductRule
+    activation: Activation,
+    K: Float[Array, "N N"],
+    chosen: Multisets,
+    rule: ProductRule,
+    of_distinct: Mapping[int, ProductRule] | None = None,
 ) -> Float[Array, " M"]:
-    r"""$\langle\sigma_{\alpha_1}\cdots\sigma'_{\beta_1}\cdots\rangle_K$ for every multiset."""
-    found = []
+    r"""$\langle\sigma_{\alpha_1}\cdots\sigma'_{\beta_1}\cdots\rangle_K$ for every multiset; those of so many distinct
+    samples as `of_distinct` names by rules of their own."""
+    found, rules = [], of_distinct or {}
     for patterns, choices in chosen.groups:
+        own_rule = rules.get(choices.shape[1], rule)
 
-        def averages(distinct: Array, patterns: tuple[Exponents, ...] = patterns) -> Array:
-            return power_averages(activation, patterns, K[distinct[:, None], distinct], rule)
+        def averages(
+            distinct: Array, patterns: tuple[Exponents, ...] = patterns, own_rule: ProductRule = own_rule
+        ) -> Array:
+            return power_averages(activation, patterns, K[distinct[:, None], distinct], own_rule)
 
         # Whole batches only: a remainder of its own would be compiled a second time.
         batch = max(1, min(_BATCH // len(patterns), len(choices)))

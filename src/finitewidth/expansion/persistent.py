@@ -27,17 +27,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import Array, at_hand
+from .._arrays import Array
 from .._compile import compiled_in_haste
 from ..activations import Activation
-from ..gaussian.accuracy import pair_rule as choose_pair_rule, product_rule as choose_product_rule
 from ..gaussian.pairs import PairRule
 from ..gaussian.products import ProductRule
-from ..kernels.pairs import PairIndex, pair_index
+from ..kernels.pairs import PairIndex
 from ..networks import ResidualLayer, ResidualMLP
 from ..results import Metric
 from .kernel_derivatives import average_and_derivatives, local_block, push_vector
-from .recursion import metric_group
+from .recursion import metric_flow
 from .sources import vertex_source
 from .two_depths import covariance_and_slope
 
@@ -132,7 +131,7 @@ def iterate(
     covariances, slopes = between_depths(activation, of, remembered(layers.skip), pairs, product_rule)
     count, size = of.K.shape
     one = jnp.eye(size, dtype=K1.dtype)
-    seen = jax.vmap(lambda first, K: push_vector(first, _own_share(K, pairs), pairs))(of.first, of.K)
+    seen = jax.vmap(lambda first, K: push_vector(first, own_share(K, pairs), pairs))(of.first, of.K)
 
     def step(state: Fluctuations, xs: tuple) -> tuple[Fluctuations, tuple[Array, Array]]:
         number, here, layer, covariance, slope = xs
@@ -161,7 +160,7 @@ def iterate(
     return K, jnp.concatenate([zeros[:1], v]), jnp.concatenate([zeros[:1, 0], g1])
 
 
-def _own_share(K: Float[Array, " P"], pairs: PairIndex) -> Float[Array, "P P"]:
+def own_share(K: Float[Array, " P"], pairs: PairIndex) -> Float[Array, "P P"]:
     r"""$K_{\alpha\gamma}K_{\beta\delta} + K_{\alpha\delta}K_{\beta\gamma}$: with it as a change of the kernel,
     $J$ gives $\langle\sigma\sigma(z_\gamma z_\delta - K_{\gamma\delta})\rangle$."""
     full = pairs.unpack(K)
@@ -176,7 +175,4 @@ def persistent_metric_flow(
     net: ResidualMLP, K1: Float[Array, "N N"], largest: float
 ) -> tuple[Float[Array, "L N N"], Metric[Array]]:
     """The kernel and the group `metric` of a residual network, for kernels of at most the `largest` variance."""
-    pairs, sigma = pair_index(len(K1)), net.activation
-    rules = choose_pair_rule(sigma, largest, derivatives=4), choose_product_rule(sigma, largest)
-    K, v, g1 = at_hand(_compiled(sigma, net.layers[1:], pairs.pack(K1), pairs, *rules))
-    return metric_group(net, pairs, K, v, g1)
+    return metric_flow(net, K1, largest, _compiled)

@@ -1,4 +1,4 @@
-r"""The tangent kernel of residual networks for one input, to order $1/n$.
+r"""The tangent kernel of residual networks, to order $1/n$: here for one input, in few averages.
 
 With $f = \sigma^2$, $p = \sigma'^2$, $q = \sigma\sigma'$ at every depth of a neuron's path, and
 $\chi_\perp = C_W\langle p\rangle + \gamma^2$,
@@ -16,14 +16,13 @@ $z^{(\ell+1)}_i$ beside it is
 either carried on, times $\gamma$, or met by weights. With $m_{st} = \gamma^{t-s}$ and $e_s = C_W\prod\chi_\perp$ that adds up to
 
 $$F = \sum_{r,t}A_rA_tm_{rt}\Theta_{\min}\langle q_rq_t\rangle + 2\sum_rA_rm_{r\ell}\Theta_r\langle q_rz_\ell\rangle,\qquad
-  B = \sum_{r,t}e_re_tm_{rt}^2\Theta_{\min}^2\langle p_rp_t\rangle + 2\sum_re_rm_{r\ell}^2\Theta_r^2\langle p_r\rangle,$$
+  B = \sum_{r,t}e_re_tm_{rt}^2\Theta_{\min}^2\langle p_rp_t\rangle + 2\sum_re_rm_{r\ell}^2\Theta_r^2\langle p_r\rangle .$$
 
-and for any two functions of later layers, in place of $z$, to $U_s[\phi,\psi]$ below.
-
-**The mean.** $H^{\{1\}\prime} = \lambda_Wm[f] + C_W(\Theta\,m[p] + \langle p\rangle H^{\{1\}} + R[p]) + \gamma^2H^{\{1\}}$,
-where $m[\psi]$ corrects $\langle\psi\rangle$ and $R[\phi] = n\,\mathrm{Cov}(\phi(z_i), \widehat H_{ii})$ has a part through $\mathcal H$
-and one through the neuron's own weights.
-Without skips all of this is PDLT (8.63)-(8.97).
+**The mean.** $H^{\{1\}\prime} = \lambda_Wm[f] + C_W(\Theta\,m[p] + \langle p\rangle H^{\{1\}} + R) + \gamma^2H^{\{1\}}$,
+where $m[\psi]$ corrects $\langle\psi\rangle$ and $R = n\,\mathrm{Cov}(p(z_i), \widehat H_{ii})$ has a part through $\mathcal H$
+and one through the neuron's own weights, $\langle p''\rangle c + 2\sum_rA_rm_{r\ell}\Theta_r\langle q_rp'_\ell\rangle$ with $c$ the first
+sum of $F$.
+Without skips all of this is PDLT (8.63)-(8.97). `persistent_tangent_pairs.py` has it for several inputs.
 """
 
 from typing import NamedTuple
@@ -35,9 +34,8 @@ from jaxtyping import Float
 
 from .._arrays import Array, at_hand
 from .._compile import compiled_in_haste
-from .._errors import DomainError
 from ..activations import Activation
-from ..gaussian.accuracy import VALUES_AND_SLOPES, product_rule as choose_product_rule
+from ..gaussian.accuracy import VALUES_AND_SLOPES, pair_rule as choose_pair_rule, product_rule as choose_product_rule
 from ..gaussian.pairs import mixed_moment, square_averages
 from ..gaussian.powers import power
 from ..gaussian.products import ProductRule
@@ -45,8 +43,10 @@ from ..kernels.pairs import pair_index
 from ..kernels.tangent_map import check_has_tangent_kernel
 from ..networks import ResidualLayer, ResidualMLP
 from ..results import Metric, Tangent
+from .persistent_tangent_pairs import compiled_pairs
 from .recursion import in_units_of_width, metric_group
 from .sources import four_point_averages
+from .tangent import tangent_groups
 
 _PRODUCTS = (*VALUES_AND_SLOPES, (0, 2), (2, 2), (1, 3))  # the second derivatives of f and p
 _BATCH = 64  # pairs of depths at a time
@@ -180,7 +180,8 @@ def iterate(
 
     with_f = jnp.sum(A[:-1] * on.f_ddf.T, axis=1) / 2, jnp.sum(A[:-1] * on.f_ddp.T, axis=1) / 2
     H_with_p = jnp.sum(jnp.tril(a[:-1] * on.fp.T + b[:-1] * on.pp, k=-1), axis=1)
-    R = on.s[1] * GH[:-1] + H_with_p + _through_own_weights(on, C_W, Theta, A, memory, core)
+    own_weights = 2 * jnp.sum(memory[:-1] * Theta * A[:-1] * on.q_dp.T, axis=1)
+    R = on.s[1] * (GH + 2 * core)[:-1] + H_with_p + own_weights
 
     def mean_step(state: tuple[Array, Array], xs: tuple) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         G1, H1 = state
@@ -215,52 +216,19 @@ def through_layers(
     return jnp.concatenate([jnp.zeros_like(later[:1]), later])
 
 
-def _through_own_weights(
-    on: PathAverages,
-    C_W: Float[Array, " T"],
-    Theta: Float[Array, " T"],
-    A: Float[Array, "L T"],
-    memory: Float[Array, "L T"],
-    core: Float[Array, " L"],
-) -> Float[Array, " T"]:
-    r"""The part of $n\,\mathrm{Cov}(p(z_i), \widehat H_{ii})$ in layer $\ell$ that comes through the weights of neuron $i$: those into
-    layer $s+1$ meet $\widehat H$ twice, or once beside the skip,
-
-    $$\sum_{s<\ell}m_{s+1,\ell}^2\Big[C_W^2m_{s+1,\ell}^2\langle p''\rangle\,\big(\Theta_s\langle q_s^2\rangle + U_s[q_s,q_s]\big)
-      + 2C_Wm_{s\ell}\big(\Theta_s\langle q_sp'_\ell\rangle + U_s[q_s,p'_\ell]\big)\Big],$$
-
-    $$U_s[\phi,\psi] = m_\phi m_\psi\langle\phi'\rangle\langle\psi'\rangle\,c_s + m_\phi\langle\phi'\rangle\,S_s[\psi]
-      + m_\psi\langle\psi'\rangle\,S_s[\phi],\quad S_s[\psi] = \sum_{r<s}\Theta_rA_rm_{rs}\langle q_r\psi\rangle,$$
-
-    with $c_s$ = `core`, the first sum of $F$, and $m_\phi$ the memory from layer $s$ to that of $\phi$.
-    """
-    weights = Theta * A[:-1] * memory[:-1]  # S_s: rows s, columns r
-    S_q = jnp.sum(weights * on.qq.T, axis=1)
-    S_dp = weights @ on.q_dp  # rows s, columns the layer of p'
-    slope, curvature, c = on.g[1], 2 * on.s[1], core[:-1]
-    twice = Theta * jnp.diagonal(on.qq) + slope**2 * c + 2 * slope * S_q
-    from_here = memory[:-1].T  # m_{s, l}, rows s
-    after = jnp.concatenate([(from_here + jnp.eye(len(C_W)))[1:], jnp.zeros_like(C_W)[None]])  # m_{s+1, l}
-    once = Theta[:, None] * on.q_dp + slope[:, None] * (from_here * curvature * c[:, None] + S_dp)
-    once += from_here * curvature * S_q[:, None]
-    terms = (C_W**2 * twice)[:, None] * after**2 * curvature + 2 * C_W[:, None] * from_here * once
-    return jnp.sum(jnp.triu(after**2 * terms, k=1), axis=0)
-
-
 _compiled = compiled_in_haste(static_argnums=(0,))(iterate)
 
 
 def persistent_tangent_flow(
     net: ResidualMLP, K1: Float[Array, "N N"], overlap: Float[Array, "N N"], largest: float
 ) -> tuple[Float[Array, "L N N"], Metric[Array], Tangent[Array]]:
-    """The kernel and the groups `metric` and `tangent` of a residual network and one input."""
-    if len(K1) > 1:
-        want = (
-            "one input, for fluctuations of a residual network's tangent kernel; `frozen_ntk` has its mean for several"
-        )
-        raise DomainError("x", f"{len(K1)} inputs with through='ntk'", want)
-    sigma = net.activation
+    """The kernel and the groups `metric` and `tangent` of a residual network, for kernels of at most the `largest` variance."""
+    sigma, pairs = net.activation, pair_index(len(K1))
     check_has_tangent_kernel(sigma)
+    if len(K1) > 1:
+        rules = choose_pair_rule(sigma, largest, derivatives=5), choose_product_rule(sigma, largest, _PRODUCTS)
+        first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(overlap))
+        return tangent_groups(net, pairs, at_hand(compiled_pairs(sigma, net.layers[1:], first, pairs, rules)))
     rule = choose_product_rule(sigma, largest, _PRODUCTS)
     theta1 = net.first_tangent_kernel(overlap)
     found = at_hand(_compiled(sigma, net.layers[1:], K1[0, 0], theta1[0, 0], rule))
@@ -279,5 +247,4 @@ def persistent_tangent_flow(
         F=in_units_of_width(net, F.reshape(four)),
         layers=tuple(range(1, net.depth + 1)),
     )
-    pairs = pair_index(1)
     return *metric_group(net, pairs, found.K[:, None], V[:, None, None], G1[:, None]), tangent

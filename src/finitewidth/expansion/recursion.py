@@ -9,6 +9,8 @@ This is the law of total covariance applied to the random kernel. It is algebrai
 PDLT (4.119) and PDLT (4.115), without their inverse kernels, and starts from $v = g_1 = 0$.
 """
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -68,12 +70,13 @@ _compiled = compiled_in_haste(static_argnums=(0, 3))(iterate)
 
 
 def metric_flow(
-    net: LayeredNetwork, K1: Float[Array, "N N"], largest: float
+    net: LayeredNetwork, K1: Float[Array, "N N"], largest: float, iterated: Callable[..., tuple] = _compiled
 ) -> tuple[Float[Array, "L N N"], Metric[Array]]:
-    """The kernel and the group `metric`, for kernels of at most the `largest` variance."""
+    """The kernel and the group `metric`, for kernels of at most the `largest` variance; `iterated` is `iterate`, or another way
+    through the layers, compiled."""
     pairs, sigma = pair_index(len(K1)), net.activation
     rules = choose_pair_rule(sigma, largest, derivatives=4), choose_product_rule(sigma, largest)
-    K, v, g1 = at_hand(_compiled(sigma, net.layers[1:], pairs.pack(K1), pairs, *rules))
+    K, v, g1 = at_hand(iterated(sigma, net.layers[1:], pairs.pack(K1), pairs, *rules))
     return metric_group(net, pairs, K, v, g1)
 
 

@@ -31,7 +31,7 @@ from ..gaussian.products import ProductRule
 from ..kernels.every_layer import every_layer
 from ..kernels.pairs import PairIndex, pair_index
 from ..kernels.tangent_map import check_has_tangent_kernel
-from ..networks import MLP, Layer
+from ..networks import MLP, Layer, LayeredNetwork
 from ..results import Metric, Tangent
 from .kernel_derivatives import averages_of_values_and_slopes, local_block, push_matrix, push_vector
 from .recursion import in_units_of_width, metric_group
@@ -203,12 +203,19 @@ def _correlation_of_slopes_with_ntk(
 ) -> Float[Array, " P"]:
     r"""$\sum_{\gamma\gamma'}\langle\partial_\gamma\partial_{\gamma'}(\sigma'_1\sigma'_2)\rangle
     [\tfrac12D_{\gamma\gamma'12} + F_{\gamma1\gamma'2}]$: PDLT (8.71) for the slopes of PDLT (8.59)."""
-    one, two, f = pairs.a, pairs.b, state.f
-    pair = jnp.arange(len(one))[:, None]
+    pair = jnp.arange(len(pairs.a))[:, None]
     with_d = jnp.einsum("ps,ps->p", d_slopes, state.d[pairs.local, pair])
+    return with_d + with_slopes_curved(state.f, d_slopes, pairs)
+
+
+def with_slopes_curved(
+    f: Float[Array, "N N N N"], d_slopes: Float[Array, "P 3"], pairs: PairIndex
+) -> Float[Array, " P"]:
+    r"""$\sum_{\gamma\gamma'}\langle\partial_\gamma\partial_{\gamma'}(\sigma'_1\sigma'_2)\rangle F_{\gamma1\gamma'2}$."""
+    one, two = pairs.a, pairs.b
     both = f[one, one, two, two] + f[two, one, one, two]
     with_f = jnp.stack([2 * f[one, one, one, two], both, 2 * f[two, one, two, two]], axis=1)
-    return with_d + jnp.einsum("ps,ps->p", d_slopes, with_f)
+    return jnp.einsum("ps,ps->p", d_slopes, with_f)
 
 
 def first_state(K1: Float[Array, " P"], theta1: Float[Array, " P"], pairs: PairIndex) -> TangentState:
@@ -250,7 +257,7 @@ def tangent_flow(
 
 
 def tangent_groups(
-    net: MLP, pairs: PairIndex, states: TangentState
+    net: LayeredNetwork, pairs: PairIndex, states: TangentState
 ) -> tuple[Float[Array, "L N N"], Metric[Array], Tangent[Array]]:
     """Kernel and groups with sample indices, in units of the width, from the states of all layers."""
     K, v, g1, theta, h1, d, a, b, f = states

@@ -8,7 +8,6 @@ $$\Theta^{(L)}_{12} = \sum_{\ell=1}^L\big[\lambda_b^{(\ell)} + \lambda_W^{(\ell)
 PDLT (9.28)-(9.30) for more than one input.
 """
 
-import functools
 from typing import Any
 
 import equinox as eqx
@@ -16,7 +15,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, at_hand
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._result import Result
 from ..activations import Activation
@@ -70,22 +70,20 @@ def tangent_contributions(net: LayeredNetwork, x: Any = None, *, kernel: Any = N
     sigma, largest = net.activation, largest_variance(net, K1)
     check_has_tangent_kernel(sigma)
     rule = gram_rule(sigma, largest, derivatives=1)
-    overlap, K, chi = _layers(sigma, rule, net.layers[1:], K1, first_overlap(net, x, K1))
-    one = jnp.ones((1, *K1.shape), K1.dtype)
-    chain = jnp.concatenate([jnp.cumprod(chi[::-1], axis=0)[::-1], one])
+    overlap, K, chain = at_hand(_layers(sigma, rule, net.layers[1:], K1, first_overlap(net, x, K1)))
     bias, weight = (rate[:, None, None] * chain for rate in (net.lambda_b, net.lambda_W))
     return TangentContributions(bias, weight * overlap, chain, overlap, K)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@compiled_in_haste(static_argnums=0)
 def _layers(
     activation: Activation,
     rule: PairRule,
     layers: Layer,
     K1: Float[Array, "N N"],
     overlap1: Float[Array, "N N"],
-) -> tuple[Float[Array, "L N N"], Float[Array, "L N N"], Float[Array, "later N N"]]:
-    r"""$g^{(\ell-1)}$ and $K^{(\ell)}$ for $\ell = 1..L$, and $\chi_\perp^{(\ell)}$ for $\ell < L$."""
+) -> tuple[Float[Array, "L N N"], Float[Array, "L N N"], Float[Array, "L N N"]]:
+    r"""$g^{(\ell-1)}$, $K^{(\ell)}$ and the product of $\chi_\perp$ from layer $\ell$ to the last, for $\ell = 1..L$."""
 
     def step(K: Array, layer: Layer) -> tuple[Array, tuple[Array, Array, Array]]:
         seen = layer.seen(K)
@@ -94,4 +92,5 @@ def _layers(
         return new, (g, new, layer.perpendicular(layer.seen_slopes(slopes, K)))
 
     overlap, K, chi = jax.lax.scan(step, K1, layers)[1]
-    return jnp.concatenate([overlap1[None], overlap]), jnp.concatenate([K1[None], K]), chi
+    chain = jnp.concatenate([jnp.cumprod(chi[::-1], axis=0)[::-1], jnp.ones_like(K1)[None]])
+    return jnp.concatenate([overlap1[None], overlap]), jnp.concatenate([K1[None], K]), chain

@@ -14,32 +14,47 @@ from jaxtyping import Float, Int
 
 from .._arrays import Array
 from ..activations import Activation
+from ..gaussian.powers import Exponents
 from ..gaussian.products import ProductRule
 from ..kernels.pairs import PairIndex
 from .multisets import Multisets, multiset_averages
 
 
 @functools.lru_cache(maxsize=64)
-def early_and_late(samples: int) -> Multisets:
+def early_and_late(samples: int, slopes: tuple[tuple[int, int], ...] = ((0, 0),)) -> Multisets:
     """Products of two activations early and two late, of samples 0..N-1 and N..2N-1, by how many of the two pairs are of one sample;
-    that pair stands first, so that both orders of depths are one pattern."""
+    that pair stands first, so that both orders of depths are one pattern. In each entry of `slopes` a one means slopes in place of
+    activations, early or late."""
     one = np.arange(samples)[:, None]
     two = np.array(list(itertools.combinations(range(samples), 2)), dtype=int).reshape(-1, 2)
     squares = [np.concatenate([early, late + samples]) for early in one for late in one]
     orders = ((0, samples), (samples, 0))
     mixed = [np.concatenate([a + first, b + second]) for a in one for b in two for first, second in orders]
     products = [np.concatenate([early, late + samples]) for early in two for late in two]
-    patterns = (((2, 0), (2, 0)), ((2, 0), (1, 0), (1, 0)), ((1, 0),) * 4)
-    groups = zip(patterns, (squares, mixed, products), strict=True)
-    return Multisets(tuple(((pattern,), np.array(choices)) for pattern, choices in groups if choices), 2 * samples)
+    either = tuple(dict.fromkeys([*slopes, *((late, early) for early, late in slopes)]))
+
+    def patterns(first: int, second: int, wanted: tuple[tuple[int, int], ...]) -> tuple[Exponents, ...]:
+        """So many variables of the first pair, so many of the second."""
+        return tuple(
+            tuple(_shared(slope, size) for slope, size in zip(each, (first, second), strict=True) for _ in range(size))
+            for each in wanted
+        )
+
+    groups = ((patterns(1, 1, slopes), squares), (patterns(1, 2, either), mixed), (patterns(2, 2, slopes), products))
+    return Multisets(tuple((pattern, np.array(choices)) for pattern, choices in groups if choices), 2 * samples)
+
+
+def _shared(slope: int, variables: int) -> tuple[int, int]:
+    """What one of so many variables has of two activations, or of two slopes."""
+    factors = 2 // variables
+    return (0, factors) if slope else (factors, 0)
 
 
 def joint_kernel(
-    early: Float[Array, "N N"], late: Float[Array, "N N"], memory: Float[Array, ""]
+    early: Float[Array, "N N"], late: Float[Array, "N N"], between: Float[Array, "N N"]
 ) -> Float[Array, "2*N 2*N"]:
-    r"""The covariance of the same neuron at both depths; `memory` is $\gamma^{t-s}$."""
-    between = memory * early
-    return jnp.block([[early, between], [between, late]])
+    r"""The covariance of the same neuron at both depths; `between` is $\gamma^{t-s}K^{(s)}$, early sample first."""
+    return jnp.block([[early, between], [between.T, late]])
 
 
 def covariance_and_slope(
@@ -65,7 +80,7 @@ def covariance_and_slope(
     where: Int[np.ndarray, "P P"] = chosen.positions((4, 0), indices)
 
     def products(late: Array) -> Array:
-        K = joint_kernel(pairs.unpack(early), pairs.unpack(late), memory)
+        K = joint_kernel(pairs.unpack(early), pairs.unpack(late), memory * pairs.unpack(early))
         return multiset_averages(activation, K, chosen, rule)[where]
 
     value, push = jax.linearize(products, late)

@@ -115,7 +115,9 @@ def one_weight_insertion(
         >>> round(float(fw.expansion.one_weight_insertion(lambda z: z[0, 0] ** 3, [[1.0, 2.0]], (0, 1))), 6)
         7.5
     """
-    (direction,), covariance, per_weight, count = _directions(function, signals, (weight,), neurons, C_b, C_W)
+    if not hasattr(weight, "__len__") or len(weight) != 2:
+        raise ShapeError("weight", repr(weight)[:60], "one pair (neuron, signal)")
+    (direction,), covariance, per_weight, count = _directions(function, signals, (weight,), neurons, C_b, C_W, "weight")
     return per_weight * gaussian_average(_along(function, direction), covariance, count)
 
 
@@ -157,7 +159,13 @@ def three_weight_insertions(
 
 
 def _directions(
-    function: Observable, signals: Any, weights: Sequence[tuple[int, int]], neurons: int, C_b: float, C_W: float
+    function: Observable,
+    signals: Any,
+    weights: Sequence[tuple[int, int]],
+    neurons: int,
+    C_b: float,
+    C_W: float,
+    argument: str = "weights",
 ) -> tuple[list[Float[Array, "N m"]], Float[Array, "N N"], float, int]:
     r"""How each weight moves the preactivations, $\partial z_{i';\delta}/\partial W_{ij} = \delta_{ii'}\sigma_{j;\delta}$, the metric, the
     variance of one weight and the number of neurons, all checked."""
@@ -166,8 +174,8 @@ def _directions(
     covariance, per_weight = _metric(sigma, C_b, C_W, count)
     moved = []
     for i, j in weights:
-        if as_count(i, "weights", at_least=0) >= count or as_count(j, "weights", at_least=0) >= sigma.shape[1]:
-            raise DomainError("weights", weights, f"indices below {count} neurons and {sigma.shape[1]} signals")
+        if as_count(i, argument, at_least=0) >= count or as_count(j, argument, at_least=0) >= sigma.shape[1]:
+            raise DomainError(argument, weights, f"indices below {count} neurons and {sigma.shape[1]} signals")
         moved.append(jnp.zeros((len(sigma), count)).at[:, i].set(sigma[:, j]))
     return moved, covariance, per_weight, count
 
