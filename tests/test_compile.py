@@ -23,6 +23,33 @@ def test_the_same_function_in_every_surrounding():
     assert float(jax.jit(lambda x: x * power(3, np.float64(2.0)))(2.0)) == 16.0
 
 
+def test_haste_yields_to_who_asks_for_less(monkeypatch):
+    """The options of the library would override those that JAX was told of."""
+    compiled_with = []
+    jit = jax.jit
+
+    def recording(function, **how):
+        program = jit(function, **how)
+
+        def called(*args):
+            compiled_with.append(how.get("compiler_options"))
+            return program(*args)
+
+        return called
+
+    monkeypatch.setattr(jax, "jit", recording)
+    double = compiled_in_haste()(lambda x: 2 * x)
+    before = jax.config.read("jax_disable_most_optimizations")
+    try:
+        for less in (True, False):
+            jax.config.update("jax_disable_most_optimizations", less)
+            assert float(double(1.5)) == 3.0
+    finally:
+        jax.config.update("jax_disable_most_optimizations", before)
+    assert compiled_with[0] is None
+    assert compiled_with[1]["xla_backend_optimization_level"] == 1
+
+
 @pytest.fixture
 def settings():
     names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"

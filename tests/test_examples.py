@@ -21,10 +21,21 @@ from public_names import public_things
 
 mpl.use("Agg")
 
-COMPILED_FOR_LONG = {"report", "transformer_report", "recommend_shaping", "step_advice"}
-# Functions whose arguments no user can make; and the room whose functions are being written: the list may only become shorter.
-WITHOUT = {"finitewidth.expansion.next_order.third_cumulant", "finitewidth.figures.comparison.deviations_by_time"}
-UNFINISHED = "finitewidth.learning."
+COMPILED_FOR_LONG = {
+    "report",
+    "transformer_report",
+    "recommend_shaping",
+    "step_advice",
+    "penultimate_step",
+    "train",
+    "deviations_by_time",
+    "averaged_tangent_covariance",
+    "feature_density",
+    "token_fates",
+    "sample_scale_invariant",
+    "second_differential_mean",
+    "leap",
+}
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -75,9 +86,8 @@ def test_a_long_example_runs(name, tmp_path):
 
 
 def test_every_public_function_has_an_example():
-    without = set(FUNCTIONS) - set(WITH) - WITHOUT
-    assert sorted(name for name in without if not name.startswith(UNFINISHED)) == []
-    assert set(FUNCTIONS) >= WITHOUT
+    assert sorted(set(FUNCTIONS) - set(WITH)) == []
+    assert len(FUNCTIONS) > 250
 
 
 def test_an_example_that_is_wrong_is_found():

@@ -95,11 +95,5 @@ if TYPE_CHECKING:  # what type checkers and `_lazy` read: a room is loaded when 
         transformer_report as transformer_report,
     )
 
-__getattr__, __all__ = _offered(__name__)
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
-
-
+__all__ = _offered(__name__)
 __version__ = _version("finitewidth")

@@ -2,9 +2,9 @@
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 from jax.core import eval_context
@@ -15,27 +15,33 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 _WORTH_KEEPING = 0.1  # seconds of compilation
-# XLA's older code generator: it takes a quarter to a half less time, for programs that run about as fast.
-_IN_HASTE: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
+# XLA's older code generator, few of LLVM's passes, one module: a third of the compiler's time, for programs that run about as fast.
+_IN_HASTE: dict[str, str | bool | int] = {
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_backend_optimization_level": 1,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
 
 
-def compiled_in_haste(
-    static_argnums: Sequence[int],
-) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """`jax.jit` for large programs of theory, as a decorator. Under a transformation of the caller's it is `jax.jit` itself."""
+def compiled_in_haste(**how: Any) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """`jax.jit(..., **how)`, as a decorator, for programs that users wait for: compiled in haste where there are numbers to compute.
+
+    Under a transformation of the caller's, on other machines than processors, and for who asks JAX for even less, it is `jax.jit` itself.
+    """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        in_haste = jax.jit(function, static_argnums=static_argnums, compiler_options=_IN_HASTE)
-        within_another = jax.jit(function, static_argnums=static_argnums)
+        in_haste = jax.jit(function, compiler_options=_IN_HASTE, **how)
+        as_asked = jax.jit(function, **how)
 
         @functools.wraps(function)
-        def compiled(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
             if is_traced((args, kwargs)):
-                return within_another(*args, **kwargs)
+                return as_asked(*args, **kwargs)
+            asked = jax.config.read("jax_disable_most_optimizations") or jax.default_backend() != "cpu"
             with eval_context():  # there are numbers to compute, even where a caller traces others
-                return in_haste(*args, **kwargs)
+                return (as_asked if asked else in_haste)(*args, **kwargs)
 
-        return compiled
+        return run
 
     return decorate
 
@@ -49,7 +55,7 @@ def compilation_cache(directory: str | Path | None = None) -> Path:
         >>> fw.compilation_cache().name
         'finitewidth'
     """
-    known = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    known = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]  # JAX makes its settings at run time
     if known is not None and directory is None:
         return Path(known)
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

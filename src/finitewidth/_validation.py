@@ -51,7 +51,7 @@ def as_elementwise(function: Any, argument: str, of: int = 1) -> Callable[..., A
     probe = jax.ShapeDtypeStruct((3,), jnp.result_type(float))
     try:
         values = jax.eval_shape(function, *[probe] * of)
-    except Exception as error:
+    except Exception as error:  # the caller's own function may raise anything
         got = (
             f"a callable that JAX cannot trace ({type(error).__name__})" if callable(function) else described(function)
         )
@@ -68,7 +68,7 @@ def tried(function: Any, at: Any, argument: str) -> Array:
         with jax.ensure_compile_time_eval():
             found = function(np.asarray(at))
         values = found if isinstance(found, Tracer) else np.asarray(found)  # it may hold what a caller traces
-    except Exception as error:
+    except Exception as error:  # the caller's own function may raise anything
         got = f"a function that fails ({type(error).__name__}: {error})" if callable(function) else described(function)
         raise ArgumentError(argument, got, f"a function of an array of shape {np.shape(at)}") from error
     if not jnp.issubdtype(values.dtype, jnp.floating) and not jnp.issubdtype(values.dtype, jnp.integer):

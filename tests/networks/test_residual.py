@@ -104,3 +104,16 @@ def test_verbs_that_do_not_know_it_refuse(verb):
     """Nothing takes a residual network for one without skips."""
     with pytest.raises(fw.ArgumentError, match="an MLP"):
         verb(net(), np.ones((1, 2)))
+
+
+def test_features_that_were_left_open_are_those_of_the_inputs():
+    x = np.array([[1.0, 0.5, -0.2], [0.3, -1.0, 0.7]])
+    left_open = fw.ResidualMLP("relu", width=64, depth=3, gamma=0.7, C_W=1.0)
+    given = left_open.replace(inputs=3)
+    theory, measured = fw.flow(left_open, x), fw.simulate(left_open, x, networks=400)
+    np.testing.assert_array_equal(theory.V, fw.flow(given, x).V)
+    assert theory.net.widths == measured.net.widths == (3, 64, 64, 64)
+    np.testing.assert_allclose(fw.kernel(left_open, x), fw.kernel(given, x))
+    np.testing.assert_array_equal(fw.learning_rates(left_open, x=x).weight, fw.learning_rates(given, x=x).weight)
+    with pytest.raises(fw.ShapeError, match="3 features"):
+        fw.flow(left_open.replace(inputs=4), x)

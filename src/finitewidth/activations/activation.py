@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
@@ -42,7 +43,7 @@ class Activation(Function):
     @entry(nan=True)
     def fingerprint_values(self) -> Float[Array, " probes"]:
         """Values by which an activation is known, whatever it is called: two lambdas of one formula are the same."""
-        return self(jnp.linspace(-6.0, 6.0, 241))
+        return self(jnp.asarray(np.linspace(-6.0, 6.0, 241)))
 
     @entry()
     def taylor(self, order: int = 5) -> Float[Array, " orders"]:

@@ -31,7 +31,7 @@ def _check(activation: Activation, name: str) -> Activation:
     compiled = jax.jit(activation.value)
     try:
         values = compiled(probe)
-    except Exception as error:
+    except Exception as error:  # the caller's own function may raise anything
         raise ArgumentError(
             name, f"a callable that JAX cannot trace ({type(error).__name__})", "an elementwise function of jax.numpy"
         ) from error

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from .._entry import entry
 from ..gaussian.function import with_derivatives
 
@@ -18,7 +19,7 @@ _BATCH = 4096  # points at once: one shape, whatever is asked
 
 @functools.lru_cache(maxsize=128)
 def _program(value: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return jax.jit(lambda z: jnp.stack(with_derivatives(value, ORDERS - 1)(z)))
+    return compiled_in_haste()(lambda z: jnp.stack(with_derivatives(value, ORDERS - 1)(z)))
 
 
 @entry(nan=True)
@@ -35,7 +36,7 @@ def sampled(value: Callable[[Array], Array], z: Float[np.ndarray, " n"]) -> Floa
 
 @functools.lru_cache(maxsize=128)
 def _slope_program(value: Callable[[Array], Array]) -> Callable[[Array], tuple[Array, Array]]:
-    return jax.jit(lambda z: jax.jvp(value, (z,), (jnp.ones_like(z),)))
+    return compiled_in_haste()(lambda z: jax.jvp(value, (z,), (jnp.ones_like(z),)))
 
 
 @entry()

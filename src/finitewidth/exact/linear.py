@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import DomainError
 from .._result import Result
@@ -89,7 +90,7 @@ def deep_linear(net: MLP, x: Any = None, *, kernel: Any = None) -> DeepLinear:
     return DeepLinear(G, v, net.widths)
 
 
-@jax.jit
+@compiled_in_haste()
 def _iterate(layers: Layer, start: Float[Array, "N N"]) -> tuple[Array, Array]:
     def step(state: tuple[Array, Array], layer: Layer) -> tuple[Array, Array]:
         G, v = state

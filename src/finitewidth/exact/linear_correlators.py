@@ -9,12 +9,12 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import DomainError, ShapeError
 from .._validation import as_count
@@ -110,7 +110,7 @@ def _pair_moments(net: MLP, sites: Sequence[Site], x: Any, kernel: Any) -> tuple
     return _PairMoments(values, _sets_of_pairs(len(sites))), joined
 
 
-@jax.jit
+@compiled_in_haste()
 def _iterate_pair_moments(layers: Layer, kernel: Float[Array, "points points"]) -> Float[Array, "L sets"]:
     points = len(kernel)
     rows, columns, biases, degree, lost_loops = _wick_structure(points)

@@ -9,7 +9,6 @@ so every moment of it closes on itself and, without biases, it is a product of i
 activation $y$ is $\chi^2_n/n$ and this is PDLT chapter 3.
 """
 
-import functools
 import math
 from typing import Any
 
@@ -21,6 +20,7 @@ from jax.scipy.special import digamma, polygamma
 from jaxtyping import Float
 
 from .._arrays import Array, diagonal
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import DomainError, ShapeError
 from .._result import Result
@@ -92,7 +92,7 @@ def scale_invariant_flow(net: MLP, x: Any = None, *, kernel: Any = None, order: 
     return ScaleInvariantFlow(moments, v, net.widths)
 
 
-@jax.jit
+@compiled_in_haste()
 def _iterate(
     C_b: Float[Array, " steps"],
     C_W: Float[Array, " steps"],
@@ -160,7 +160,7 @@ def sample_scale_invariant(
     return _sample(activation, shape, start[0, 0], (net.C_b[1:], net.C_W[1:], widths, keys))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@compiled_in_haste(static_argnums=(0, 1))
 def _sample(
     activation: ScaleInvariant, shape: tuple[int], start: Float[Array, ""], layers: tuple[Array, ...]
 ) -> Float[Array, "networks L"]:

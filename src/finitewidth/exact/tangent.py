@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array, diagonal
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._result import Result
 from .._table import Table, index_columns
@@ -117,7 +117,7 @@ def exact_tangent_flow(net: MLP, x: Any = None, *, kernel: Any = None) -> ExactT
     return ExactTangentFlow(moments, net)
 
 
-@jax.jit
+@compiled_in_haste()
 def _iterate(slopes: Float[Array, "2"], layers: Layer, first: _Moments) -> _Moments:
     return every_layer(partial(_next, slopes), first, layers)
 

@@ -4,7 +4,6 @@ $$K^{(\ell+1)}_{\alpha\beta} = C_b^{(\ell+1)} + C_W^{(\ell+1)}\langle\sigma_\alp
   \quad\text{PDLT (4.118)}$$
 """
 
-import functools
 from typing import Any
 
 import jax
@@ -13,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array, diagonal
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import BlowUpError
 from .._validation import is_concrete
@@ -69,7 +69,7 @@ def largest_variance(net: LayeredNetwork, K1: Float[Array, "N N"], traced: float
     return largest
 
 
-_compiled_diagonal = jax.jit(diagonal_recursion, static_argnums=0)
+_compiled_diagonal = compiled_in_haste(static_argnums=0)(diagonal_recursion)
 
 
 def checked_if_traced(net: LayeredNetwork, K1: Float[Array, "N N"], largest: float, tree: Tree) -> Tree:
@@ -92,10 +92,10 @@ def iterate_kernel(
     return every_layer(step, K1, layers)
 
 
-compiled_kernels = jax.jit(iterate_kernel, static_argnums=0)
+compiled_kernels = compiled_in_haste(static_argnums=0)(iterate_kernel)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@compiled_in_haste(static_argnums=0)
 def _last_kernel(activation: Activation, layers: Layer, K1: Float[Array, "N N"], rule: PairRule) -> Float[Array, "N N"]:
     def step(K: Array, layer: Layer) -> tuple[Array, None]:
         return layer.kernel(gram(activation, layer.seen(K), rule), K), None

@@ -4,13 +4,13 @@ $$\Theta^{(\ell+1)}_{\alpha\beta} = \lambda_b^{(\ell+1)} + \lambda_W^{(\ell+1)}\
   + C_W^{(\ell+1)}\langle\sigma'_\alpha\sigma'_\beta\rangle\,\Theta^{(\ell)}_{\alpha\beta}\quad\text{PDLT (8.63), (9.5)}$$
 """
 
-import functools
 from typing import Any
 
 import jax
 from jaxtyping import Float
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import DomainError
 from ..activations import Activation
@@ -83,7 +83,7 @@ def tangent_map(
     return layer.kernel(values, K), layer.tangent_kernel(values, slopes, theta)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@compiled_in_haste(static_argnums=0)
 def _last_kernels(
     activation: Activation,
     layers: Layer,
@@ -97,7 +97,7 @@ def _last_kernels(
     return jax.lax.scan(step, (K1, theta1), layers)[0]
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@compiled_in_haste(static_argnums=0)
 def _every_theta(
     activation: Activation,
     layers: Layer,

@@ -70,11 +70,16 @@ class LayeredNetwork(Network):
             )
         return kernel
 
+    def reading(self, x: Any) -> "LayeredNetwork":
+        """The network for inputs such as `x`: where the number of features was left open, it is theirs."""
+        return self
+
     def overlap(self, x: Any) -> Float[Array, "N N"]:
         r"""$x_\alpha\cdot x_\beta/n_0$: what the inputs are to the network."""
-        inputs = as_inputs(x, "x", self.widths[0])
+        n_0 = self.reading(x).widths[0]
+        inputs = as_inputs(x, "x", n_0)
         with np.errstate(over="ignore", invalid="ignore"):  # `first_kernel` sees what overflows
-            return inputs @ inputs.T / self.widths[0]
+            return inputs @ inputs.T / n_0
 
     def overlap_behind(self, kernel: Float[Array, "*batch N N"]) -> Float[Array, "*batch N N"]:
         r"""$x_\alpha\cdot x_\beta/n_0 = (K^{(1)}_{\alpha\beta}-C_b^{(1)})/C_W^{(1)}$, read off a first kernel by PDLT (4.8)."""

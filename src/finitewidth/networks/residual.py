@@ -11,7 +11,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError, ShapeError, UnknownNameError
-from .._validation import as_count, as_floats, is_concrete, per_layer
+from .._validation import as_count, as_floats, as_inputs, is_concrete, per_layer
 from ..activations import Activation, as_activation
 from .layer import Norm, ResidualLayer
 from .layered import LayeredNetwork
@@ -37,7 +37,8 @@ class ResidualMLP(LayeredNetwork):
       networks without weights.
     - `C_b`, `C_W`: variances of biases and of rescaled weights; scalars, or one value per layer. `tune` sets them.
     - `lambda_b`, `lambda_W`: relative learning rates, as those of an `MLP`.
-    - `inputs`: $n_0$, the number of features; as many as the width unless given.
+    - `inputs`: $n_0$, the number of features; by default as many as the inputs have that it is asked about, and in `widths`, where none
+      are, as many as the width.
     - `outputs`: a number asks for a readout: then layer L is $z^{(L)} = b + W\sigma(z^{(L-1)})$ with so many neurons and without a
       way around it. By default there is none, and layer L is one like those before it, of width $n$.
     - `norm`: what stands before every activation, $\sigma(N(z))$, while the skip passes $z$ on as it is: `"rms"` divides by the root of
@@ -97,6 +98,10 @@ class ResidualMLP(LayeredNetwork):
         first = self.width if self.inputs is None else self.inputs
         last = self.width if self.outputs is None else self.outputs
         return (first, *[self.width] * (self.depth - 1), last)
+
+    def reading(self, x: Any) -> "ResidualMLP":
+        """The network for inputs such as `x`: where the number of features was left open, it is theirs."""
+        return self if self.inputs is not None else self.replace(inputs=as_inputs(x, "x").shape[1])
 
     @property
     def layers(self) -> ResidualLayer:

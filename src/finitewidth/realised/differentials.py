@@ -4,13 +4,14 @@ By automatic differentiation, with derivatives along $\lambda\nabla z_{i;\alpha}
 layer to layer. The two agree to rounding.
 """
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import UnknownNameError
 from .._memory import check_memory
@@ -95,7 +96,7 @@ def ddntk(
     return _by_neuron(first, samples, outputs), _by_neuron(second, samples, outputs)
 
 
-@jax.jit
+@compiled_in_haste()
 def _first_by_autodiff(net: MLP, params: Parameters, x: Float[Array, "N n_0"]) -> Float[Array, "A A A"]:
     """Over joint indices of sample and neuron, samples first: two nested directional derivatives."""
     directions = _directions(net, params, x)
@@ -107,7 +108,7 @@ def _first_by_autodiff(net: MLP, params: Parameters, x: Float[Array, "N n_0"]) -
     return jnp.moveaxis(rows, -1, 0)
 
 
-@jax.jit
+@compiled_in_haste()
 def _second_by_autodiff(
     net: MLP, params: Parameters, x: Float[Array, "N n_0"]
 ) -> tuple[Float[Array, "A A A A"], Float[Array, "A A A A"]]:
@@ -182,4 +183,4 @@ def _checked(net: MLP, params: Parameters, x: Any) -> tuple[Parameters, Float[Ar
 def _as_route(method: Any) -> Route:
     if not isinstance(method, str) or method not in get_args(Route):
         raise UnknownNameError("method", method, get_args(Route))
-    return method  # type: ignore[return-value]
+    return cast(Route, method)

@@ -199,7 +199,7 @@ def _cached_sizes(f: Any, structure: Any, leaves: tuple, sample: Any, rates: tup
         inputs = jax.ShapeDtypeStruct((count, *sample.shape), sample.dtype)
         try:
             out = jax.eval_shape(f, params, inputs)
-        except Exception as error:
+        except Exception as error:  # the caller's own function may raise anything
             raise ArgumentError(
                 "f",
                 f"a function that fails on inputs of shape {inputs.shape} ({type(error).__name__}: {error})",

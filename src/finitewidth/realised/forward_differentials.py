@@ -12,11 +12,11 @@ Axes are those of this room: samples first, then neurons.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from ..networks import Layer
 
 
@@ -48,7 +48,7 @@ def first_differentials(H: Float[Array, "N N n n"], to_second: bool) -> Differen
     return Differentials(H, dH, zero, zero)
 
 
-@jax.jit
+@compiled_in_haste()
 def next_differentials(
     old: Differentials, new_H: Float[Array, "N N m m"], W: Float[Array, "m n"], signals: Signals, layer: Layer
 ) -> Differentials:

@@ -26,7 +26,7 @@ def check_observable(observable: Any, shape: tuple[int, int], argument: str) -> 
     except IndexError as error:
         got = f"a function that asks for entries that are not there ({error})"
         raise ShapeError(argument, got, f"a function of an array of shape {shape}: samples, neurons") from error
-    except Exception as error:
+    except Exception as error:  # the caller's own function may raise anything
         got = f"a function that fails on an array of shape {shape} ({type(error).__name__}: {error})"
         raise ArgumentError(argument, got, "a function of one layer's preactivations, (samples, neurons)") from error
     if np.asarray(found).dtype.kind not in "biuf":

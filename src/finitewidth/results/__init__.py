@@ -1,24 +1,31 @@
 """What theory and measurement both return."""
 
-from .covariance_law import CovarianceLaw as CovarianceLaw, PathStatus as PathStatus
-from .deviations import Deviations as Deviations
-from .feature_law import FeatureLaw as FeatureLaw
-from .flow import Ensemble as Ensemble, Flow as Flow, as_flow as as_flow
-from .groups import (
-    Differential as Differential,
-    Metric as Metric,
-    NextOrder as NextOrder,
-    SecondDifferential as SecondDifferential,
-    Tangent as Tangent,
-)
-from .measurement import Measurement as Measurement
-from .posterior import Posterior as Posterior, Representation as Representation
-from .prediction import (
-    LearningProblem as LearningProblem,
-    OutputMoments as OutputMoments,
-    Prediction as Prediction,
-    Training as Training,
-    Trajectory as Trajectory,
-    as_prediction as as_prediction,
-)
-from .typical import TypicalNetworks as TypicalNetworks
+from typing import TYPE_CHECKING
+
+from .._lazy import offered as _offered
+
+if TYPE_CHECKING:  # a file is loaded when a name of it is first used
+    from .covariance_law import CovarianceLaw as CovarianceLaw, PathStatus as PathStatus
+    from .deviations import Deviations as Deviations
+    from .feature_law import FeatureLaw as FeatureLaw
+    from .flow import Ensemble as Ensemble, Flow as Flow, as_flow as as_flow
+    from .groups import (
+        Differential as Differential,
+        Metric as Metric,
+        NextOrder as NextOrder,
+        SecondDifferential as SecondDifferential,
+        Tangent as Tangent,
+    )
+    from .measurement import Measurement as Measurement
+    from .posterior import Posterior as Posterior, Representation as Representation
+    from .prediction import (
+        LearningProblem as LearningProblem,
+        OutputMoments as OutputMoments,
+        Prediction as Prediction,
+        Training as Training,
+        Trajectory as Trajectory,
+        as_prediction as as_prediction,
+    )
+    from .typical import TypicalNetworks as TypicalNetworks
+
+__all__ = _offered(__name__)

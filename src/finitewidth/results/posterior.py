@@ -65,7 +65,7 @@ class Posterior(OutputMoments[Leaf], Generic[Leaf]):
             raise ArgumentError("posterior", got, "one of order 0: beyond it the posterior is not Gaussian")
         count, rng = as_count(count, "count"), np.random.default_rng(as_seed(seed))
         mean: Any = self.mean
-        values, vectors = np.linalg.eigh(self.sample_covariance)  # type: ignore[arg-type]
+        values, vectors = np.linalg.eigh(np.asarray(self.sample_covariance))
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         return mean + np.einsum("bk,skj->sbj", root, rng.normal(size=(count, *mean.shape)))
 

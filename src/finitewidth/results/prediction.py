@@ -50,18 +50,20 @@ class OutputMoments(Result, eqx.Module, Generic[Leaf]):
         if self.whole_covariance is not None:
             return on_leaf(_same_sample_and_output, self.whole_covariance)
         alone: Any = self.sample_covariance
-        every = np.repeat(alone.diagonal(axis1=-2, axis2=-1)[..., None], _outputs(self.mean), axis=-1)
-        return every if self.wiring is None else every + _same_sample_and_output(self.wiring)  # type: ignore[return-value]
+        wiring: Any = self.wiring
+        every: Any = np.repeat(alone.diagonal(axis1=-2, axis2=-1)[..., None], _outputs(self.mean), axis=-1)
+        return every if wiring is None else every + _same_sample_and_output(wiring)
 
     @property
     def standard_deviation(self) -> Leaf:
         """The root of `variance`; the standard error of a measured one follows to first order."""
         variance: Any = self.variance
         if not isinstance(variance, Measurement):
-            return np.sqrt(np.maximum(variance, 0.0))  # type: ignore[return-value]  # rounding may leave it below zero
-        root = np.sqrt(np.maximum(variance.mean, 0.0))
+            return _root(variance)
+        root = _root(variance.mean)
         error = np.divide(variance.standard_error, 2 * root, out=np.zeros_like(root), where=root > 0)
-        return Measurement(root, error, variance.effective_networks)  # type: ignore[return-value]
+        found: Any = Measurement(root, error, variance.effective_networks)
+        return found
 
 
 class Trajectory(OutputMoments[Leaf], Generic[Leaf]):
@@ -158,3 +160,8 @@ def _outputs(mean: Any) -> int:
 
 def _same_sample_and_output(covariance: Array) -> Array:
     return covariance.diagonal(axis1=-4, axis2=-3).diagonal(axis1=-3, axis2=-2)
+
+
+def _root(variance: Any) -> Any:
+    """Of a variance that rounding may have left below zero."""
+    return np.sqrt(np.maximum(variance, 0.0))

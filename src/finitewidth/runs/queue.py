@@ -12,6 +12,7 @@ from jax.random import fold_in
 from jaxtyping import Bool, Int, Key
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 
 
 class Journey(eqx.Module):
@@ -65,7 +66,7 @@ class _Queue(NamedTuple):
     rows: Rows
 
 
-@partial(jax.jit, static_argnames=("places", "slots", "lane"))
+@compiled_in_haste(static_argnames=("places", "slots", "lane"))
 def drain(
     journey: Journey,
     key: Key[Array, ""],

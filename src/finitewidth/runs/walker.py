@@ -1,7 +1,6 @@
 """Random covariances followed through depth: each path until its end, or frozen where it left its domain."""
 
 from abc import abstractmethod
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,6 +11,7 @@ from jax.random import fold_in
 from jaxtyping import Bool, Float, Int, Key
 
 from .._arrays import Array, diagonal
+from .._compile import compiled_in_haste
 from ..results import PathStatus
 
 SMALLEST_ENTRY = 1e-290
@@ -51,7 +51,7 @@ class Paths(NamedTuple):
     stopped_at: Int[Array, " paths"]
 
 
-@partial(jax.jit, static_argnames="lane")
+@compiled_in_haste(static_argnames="lane")
 def walk(
     process: Process,
     key: Key[Array, ""],
