@@ -48,9 +48,9 @@ def apart(values, exact, error=0.0):
     return (found - exact) / math.hypot(own, error)
 
 
-def anticipation(law):
+def anticipation_by_path(law):
     r"""How often the increments of $S^{21}$, without what the layer brings, have the sign of $C^{22}\,dQ^{21}$, the increments of the
-    backward pass: the mean product of the two signs, and its standard error. Zero if they were drawn anew.
+    backward pass: the mean product of the two signs, path by path.
 
     Fields must be kept at every step."""
     kick = np.einsum("ptm,pm,ptm->pt", law.Phi[:, :, 1], law.rate * (law.targets - law.f), law.G[:, :, :, 0])
@@ -58,4 +58,16 @@ def anticipation(law):
     moved = np.diff(law.S[:, :, 1, 0]) - brought
     seen = law.C[:, :-1, 1, 1] * np.diff(law.Q[:, :, 1, 0])
     quarter = moved.shape[1] // 4
-    return mean(np.mean(np.sign(moved * seen)[:, quarter:-quarter], axis=1))
+    return np.mean(np.sign(moved * seen)[:, quarter:-quarter], axis=1)
+
+
+def anticipation(law):
+    """Its mean, and its standard error: zero if the increments were drawn anew."""
+    return mean(anticipation_by_path(law))
+
+
+def fitted_order(logs, errors):
+    """The power of the step by which errors fall, from their logarithms on steps that are halved again and again; its standard error."""
+    halvings, weights = np.log(2) * np.arange(len(logs)), 1 / np.asarray(errors) ** 2
+    x = halvings - np.average(halvings, weights=weights)
+    return -np.sum(weights * x * logs) / np.sum(weights * x**2), 1 / math.sqrt(np.sum(weights * x**2))

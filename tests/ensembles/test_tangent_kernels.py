@@ -57,6 +57,13 @@ def test_scale_invariant_networks_exactly(method):
         assert scores(getattr(measured, name)[-1], value).max() < 4, name
 
 
+@pytest.fixture(scope="module")
+def of_dense_networks(pytestconfig):
+    """Drawn once for all who look at them; measured tests need more."""
+    networks = 40_000 if pytestconfig.getoption("--measured") else 10_000
+    return simulate(TANH, X, networks=networks, through="ntk", seed=8)
+
+
 @pytest.mark.parametrize("method", ["dense", pytest.param("lazy", marks=pytest.mark.measured)])
 def test_second_layer_exactly(method):
     """All components at width 8 against quadrature over one neuron; PDLT (8.32)-(8.34), PDLT (8.38)-(8.39)."""
@@ -98,12 +105,11 @@ def outputs_and_kernels(net, x, keys):
 
 
 @pytest.mark.measured
-def test_all_neural_indices():
+def test_all_neural_indices(of_dense_networks):
     r"""Every pattern of $E[\Delta H\,\Delta H]$ and $E[zz\,\Delta H]$ over three outputs; PDLT (8.67), PDLT (8.82)."""
     networks, n = 40_000, TANH.widths[-2]
     z, H = map(np.asarray, outputs_and_kernels(TANH, X, jax.random.split(jax.random.key(3), networks)))
-    measured = simulate(TANH, X, networks=networks, through="ntk", seed=8)
-    A, B, D, F, theta = (getattr(measured, name).mean[-1] for name in ("A", "B", "D", "F", "H"))
+    A, B, D, F, theta = (getattr(of_dense_networks, name).mean[-1] for name in ("A", "B", "D", "F", "H"))
     one = np.eye(3)
     dH = H - one[:, :, None, None] * theta
 
@@ -155,9 +161,9 @@ def test_one_network_against_the_forward_equation():
 
 
 @pytest.mark.measured
-def test_lazy_and_dense_statistics_agree():
+def test_lazy_and_dense_statistics_agree(of_dense_networks):
     """The last of four layers, two inputs, unequal widths: by less than their errors; PDLT (8.82)."""
-    dense = simulate(TANH, X, networks=40_000, through="ntk", seed=8)
+    dense = of_dense_networks
     lazy = simulate(TANH, X, networks=40_000, through="ntk", method="lazy", seed=1)
     assert (dense.tangent.layers, lazy.tangent.layers) == ((1, 2, 3, 4), (4,))
     assert (dense.ensemble.method, lazy.ensemble.method) == ("dense", "lazy")
@@ -166,9 +172,9 @@ def test_lazy_and_dense_statistics_agree():
         assert np.abs((a.mean - b.mean) / np.hypot(a.standard_error, b.standard_error)).max() < 4.5, name
 
 
-def test_shapes_symmetries_and_the_first_layer():
+def test_shapes_symmetries_and_the_first_layer(of_dense_networks):
     """Axes in the printed order with the symmetries of theory; the first kernel does not fluctuate; PDLT (8.23)."""
-    measured = simulate(TANH, X, networks=40_000, through="ntk", seed=8)
+    measured = of_dense_networks
     assert measured.H.mean.shape == measured.H1.mean.shape == (4, 2, 2)
     np.testing.assert_allclose(measured.H.mean[0], 0.5 + 1.1 * X @ X.T / 3, rtol=1e-14)
     for name in TENSORS:
@@ -182,7 +188,7 @@ def test_shapes_symmetries_and_the_first_layer():
         for order in orders:
             np.testing.assert_allclose(tensor, np.einsum(f"labcd->l{order}", tensor), rtol=0, atol=1e-12)
     B, F = measured.B.mean[-1], measured.F.mean[-1]
-    assert abs(B[0, 0, 1, 1] - B[0, 1, 1, 0]) > 10 * measured.B.standard_error[-1, 0, 0, 1, 1]  # not symmetric in 1, 2
+    assert abs(B[0, 0, 1, 1] - B[0, 1, 1, 0]) > 5 * measured.B.standard_error[-1, 0, 0, 1, 1]  # not symmetric in 1, 2
     assert F[0, 1, 0, 1] != F[0, 0, 1, 1]
     V, D, A = (getattr(measured, name).mean[-1].reshape(4, 4) for name in "VDA")
     assert np.linalg.eigvalsh(np.block([[V, D], [D.T, A]])).min() > -1e-12

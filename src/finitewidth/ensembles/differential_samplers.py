@@ -59,7 +59,7 @@ class DenseDifferentialSampler(Sampler):
         trunk, x = self.tangent.trunk, self.tangent.x
         hidden_key, row_key = jax.random.split(key)
         network = draw(trunk, hidden_key, DenseGaussian)
-        entries = tuple(stage.weights.entries for stage in network.stages)  # type: ignore[attr-defined]
+        entries = tuple(stage.weights.entries for stage in network.stages)  # type: ignore[attr-defined]  # drawn so
         hidden = Readings(entries, tuple(stage.biases for stage in network.stages), jnp.zeros((0, trunk.widths[-1])))
         signals = _signals(trunk.activation, hidden, x)
         drawn = standard_normals(row_key, (2, trunk.widths[-1]), x.dtype)
@@ -92,8 +92,8 @@ class DenseDifferentialSampler(Sampler):
             by_signal = jax.vmap(over_signals, (0, None))(own, signals)  # (1, 2, 3, 0, row)
             return jnp.einsum("bcad->abcd", by_own[..., 2:]), jnp.einsum("bcda->abcd", by_signal[..., row])
 
-        found = [of_row(row) for row in (0, 1)]
-        return tuple(self.last.C_W / 2 * (one + other) for one, other in zip(*found, strict=True))  # type: ignore[return-value]
+        (P, Q), (other_P, other_Q) = of_row(0), of_row(1)
+        return self.last.C_W / 2 * (P + other_P), self.last.C_W / 2 * (Q + other_Q)
 
     def _second(self, theta: Readings) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """R, S, T and U, in the printed order of samples, each the mean over the two roles of the rows."""

@@ -9,6 +9,7 @@ from jax.random import fold_in
 from jaxtyping import Float, Int, Key
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from .._errors import BlowUpError
 from ..networks import MLP
 from ..results import Measurement, Metric
@@ -52,7 +53,7 @@ def simulate_populations(
     return metric_of_populations(net, np.asarray(kernels), found), size * count
 
 
-@jax.jit
+@compiled_in_haste()
 def _one(population: Population, key: Key[Array, ""], number: Int[Array, ""] | int) -> Estimate:
     return jax.tree.map(lambda leaf: leaf[None], population(fold_in(key, number)))
 

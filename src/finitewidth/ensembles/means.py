@@ -1,11 +1,11 @@
 """Means of random arrays with standard errors, where nobody asks for a covariance."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Bool, Float
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 
 
 class Means(eqx.Module):
@@ -31,7 +31,7 @@ def add_samples(means: Means, samples: Float[Array, "B *shape"], counted: Bool[A
     )
 
 
-@jax.jit
+@compiled_in_haste()
 def mean_and_error(means: Means) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
     """The mean and its standard error, from at least two samples."""
     mean = means.sums / means.count

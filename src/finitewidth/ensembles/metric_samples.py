@@ -1,7 +1,6 @@
 """Metrics of many networks, one by one: what a law, and not only its moments, is read from."""
 
 import os
-from functools import partial
 from typing import Any
 
 import jax
@@ -11,6 +10,7 @@ from jax.random import fold_in
 from jaxtyping import Float, Int, Key
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._validation import as_ensemble, as_inputs
 from ..networks import MLP, as_mlp
@@ -70,7 +70,7 @@ def metric_samples(
     return np.concatenate([first, later], axis=1)
 
 
-@partial(jax.jit, static_argnames="lane")
+@compiled_in_haste(static_argnames="lane")
 def _lane(
     sampler: Sampler, key: Key[Array, ""], first: Int[Array, ""] | int, lane: int
 ) -> Float[Array, "lane later N N"]:

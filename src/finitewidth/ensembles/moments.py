@@ -10,9 +10,11 @@ asked for: products of different replicas then measure the covariance of $m$ alo
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Bool, Float
 
 from .._arrays import Array, diagonal
+from .._compile import compiled_in_haste
 
 
 class Moments(eqx.Module):
@@ -35,8 +37,9 @@ class Moments(eqx.Module):
 
 def empty(reference: Float[Array, "*batch P"]) -> Moments:
     """No samples yet; `reference` should be near the mean to come."""
-    pairs = jnp.zeros((*reference.shape, reference.shape[-1]), reference.dtype)
-    return Moments(reference, jnp.zeros((), reference.dtype), jnp.zeros_like(reference), *[pairs] * 4)
+    shape, dtype = reference.shape, reference.dtype
+    pairs = np.zeros((*shape, shape[-1]), dtype)
+    return Moments(reference, np.zeros((), dtype), np.zeros(shape, dtype), *[pairs] * 4)
 
 
 def add(moments: Moments, samples: Float[Array, "B *batch P"], counted: Bool[Array, " B"]) -> Moments:
@@ -107,7 +110,7 @@ def merge(first: Moments, second: Moments) -> Moments:
     return eqx.tree_at(lambda moments: moments.reference, sums, first.reference)
 
 
-@jax.jit
+@compiled_in_haste()
 def mean_deviation(moments: Moments) -> tuple[Float[Array, "*batch P"], Float[Array, "*batch P"]]:
     """Mean minus reference, and its standard error."""
     M = moments.count
@@ -116,7 +119,7 @@ def mean_deviation(moments: Moments) -> tuple[Float[Array, "*batch P"], Float[Ar
     return moments.d / M, jnp.sqrt(squares / (M - 1) / M)
 
 
-@jax.jit
+@compiled_in_haste()
 def covariance(moments: Moments) -> tuple[Float[Array, "*batch P P"], Float[Array, "*batch P P"]]:
     r"""The unbiased covariance matrix and the standard errors of its entries, from at least two samples.
 

@@ -1,7 +1,6 @@
 """Tangent kernels of many networks, one by one: what a histogram is made of."""
 
 import os
-from functools import partial
 from typing import Any
 
 import jax
@@ -11,6 +10,7 @@ from jax.random import fold_in
 from jaxtyping import Float, Int, Key
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import UnknownNameError
 from .._validation import as_ensemble, as_inputs
@@ -80,7 +80,7 @@ def ntk_samples(
     )
 
 
-@partial(jax.jit, static_argnames=("kind", "lane"))
+@compiled_in_haste(static_argnames=("kind", "lane"))
 def _lane(
     net: MLP, x: Float[Array, "N n_0"], key: Key[Array, ""], first: Int[Array, ""] | int, kind: MatrixKind, lane: int
 ) -> Float[Array, "lane n_L n_L N N"]:

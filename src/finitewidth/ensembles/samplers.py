@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import equinox as eqx
-import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float, Int, Key
 
 from .._arrays import Array
@@ -65,7 +65,7 @@ class ChainSampler(Sampler):
         self.activation = net.activation
         self.block = rows_per_block(net.hidden_widths)
         self.first = net.first_kernel(x)
-        self.hidden_widths = jnp.asarray(net.hidden_widths)
+        self.hidden_widths = np.asarray(net.hidden_widths)
         self.layers = net.layers[1:]
 
     def __call__(self, key: Key[Array, ""]) -> Sample:

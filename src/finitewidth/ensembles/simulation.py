@@ -11,7 +11,8 @@ import numpy as np
 from jax.random import fold_in
 from jaxtyping import Float, Key
 
-from .._arrays import Array
+from .._arrays import Array, at_hand
+from .._compile import compiled_in_haste
 from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
 from .._validation import as_count, as_ensemble, as_inputs
 from ..kernels.kernel_map import kernel_recursion
@@ -59,6 +60,7 @@ def simulate_layers(
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Flow[Measurement]:
     """`simulate` for a network of layers, which documents the arguments."""
+    net = net.reading(x)
     inputs = as_inputs(x, "x", net.widths[0])
     networks, seed = as_ensemble(networks, seed, at_least=2)  # one network has no standard error
     if not isinstance(through, str) or through not in _METHODS[MLP]:
@@ -71,7 +73,7 @@ def simulate_layers(
     if chunk_size is not None:
         chunk_size = as_count(chunk_size, "chunk_size")
 
-    kernels = kernel_recursion(net, net.first_kernel(inputs))
+    kernels = at_hand(kernel_recursion(net, net.first_kernel(inputs)))
     limit = None if through == "vertex" else tangent_kernel_recursion(net, inputs, kernels)
     how: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "checkpoint": checkpoint}
     tally = metric = None
@@ -106,7 +108,7 @@ def simulate_layers(
     return measured
 
 
-@partial(jax.jit, static_argnames="lane")
+@compiled_in_haste(static_argnames="lane")
 def add_lane(
     tally: Tally, sampler: Sampler, key: Key[Array, ""], start: int | Array, networks: int | Array, lane: int
 ) -> Tally:

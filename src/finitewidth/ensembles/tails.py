@@ -13,11 +13,12 @@ at most about $M$, and comes near it as soon as one network outweighs all others
 import math
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Bool, Float
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 
 # Fluctuations below this part of the largest entry of a layer are rounding.
 _ROUNDING = 1e-12
@@ -37,7 +38,7 @@ class Tails(eqx.Module):
 
 def no_tails(shape: tuple[int, ...], orders: int) -> Tails:
     """Nothing yet, of samples of a `shape` that begins with layers: three orders for means, six for covariances too."""
-    return Tails(jnp.zeros(()), jnp.zeros(shape), jnp.ones(shape[0]), jnp.zeros((orders, *shape)))
+    return Tails(np.zeros(()), np.zeros(shape), np.ones(shape[0]), np.zeros((orders, *shape)))
 
 
 def add_tails(tails: Tails, samples: Float[Array, "B layers *shape"], counted: Bool[Array, " B"]) -> Tails:
@@ -55,14 +56,14 @@ def add_tails(tails: Tails, samples: Float[Array, "B layers *shape"], counted: B
     return Tails(tails.count + jnp.sum(counted), reference, scale, tails.powers + jnp.stack(sums))
 
 
-@jax.jit
+@compiled_in_haste()
 def effective_of_mean(tails: Tails) -> Float[Array, "layers *shape"]:
     r"""The networks behind the standard error of a mean: $\gamma = \mu_3/\mu_2^{3/2}$."""
     central = _central(tails, 3)
     return _effective(tails.count, central[3], central[2], _ROUNDING**2)
 
 
-@jax.jit
+@compiled_in_haste()
 def effective_of_variance(tails: Tails) -> Float[Array, "layers *shape"]:
     r"""The networks behind the standard error of a variance, whose contributions $(x - \bar x)^2$ have the variance
     $\mu_4 - \mu_2^2$ and the third cumulant $\mu_6 - 3\mu_4\mu_2 + 2\mu_2^3$."""

@@ -45,7 +45,9 @@ class Tally(eqx.Module):
         if self.tangent is not None:
             found["tangent kernel"] = _finite(self.tangent.joint.d)
             squares = self.tangent.joint.dddd, self.tangent.B.squares, self.tangent.F.squares
-            found["square of the tangent kernel's statistics"] = jnp.stack(list(map(_finite, squares))).all(axis=0)
+            found["square of the tangent kernel's statistics"] = np.asarray(
+                np.stack(list(map(_finite, squares))).all(axis=0)
+            )
         if self.differentials is not None:
             found["square of the tangent kernel's differentials"] = jnp.isfinite(self.differentials.squares).all()[None]
         return {what: np.asarray(finite) for what, finite in found.items()}
@@ -55,7 +57,7 @@ def new_tally(shapes: Sample, kernels: Float[Array, "L N N"], limit: Float[Array
     """Nothing yet; sums will be about infinite width: about `kernels`, and about the `limit` of the tangent kernel."""
     pairs = pair_index(kernels.shape[-1])
     metric = pairs.pack(kernels[1:])
-    tally = Tally(empty(metric), no_tails(metric.shape, orders=6), jnp.ones(len(metric), dtype=bool))
+    tally = Tally(empty(metric), no_tails(metric.shape, orders=6), np.ones(len(metric), dtype=bool))
     if limit is None or shapes.tangent is None:
         return tally
     measured = len(shapes.tangent.kernels)
@@ -117,4 +119,4 @@ def _add_tangent(
 
 
 def _finite(values: Array) -> Bool[Array, " layers"]:
-    return jnp.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+    return np.asarray(np.isfinite(np.asarray(values)).all(axis=tuple(range(1, values.ndim))))

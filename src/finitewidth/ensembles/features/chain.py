@@ -28,6 +28,7 @@ from ...gaussian.root import covariance_root
 from ...results.feature_law import FeatureFields
 from ..normals import standard_normals
 from .neuron import Neuron
+from .passes import answered, at_outputs, features_at, owners, with_outputs
 
 
 class Forward(NamedTuple):
@@ -62,11 +63,9 @@ def chain_features(
     ahead = forward(neuron, V0, keys[0], width, depth)
     f = covariance_root(ahead.Phi[-1]) @ standard_normals(keys[1], (m, outputs), V0.dtype)
     back = backward(neuron, ahead, f, keys[2])
-    own = np.arange(p) // outputs
+    own = owners(p, m)
     NTK = jnp.sum(ahead.Phi[:, own[:, None], own] * back.G, axis=0) / (depth + 1)
-    found = FeatureFields(
-        ahead.Phi[saved], back.G[saved], back.Q[saved], f.reshape(p), NTK, ~jnp.isfinite(ahead.Phi).all()
-    )
+    found = features_at(saved, ahead.Phi, back.G, back.Q, f, NTK)
     if targets is None:
         return found
     delta = rate * (targets - found.f)
@@ -90,25 +89,20 @@ def forward(neuron: Neuron, V0: Float[Array, "m m"], key: Key[Array, ""], width:
 def backward(neuron: Neuron, ahead: Forward, f: Float[Array, "m k"], key: Key[Array, ""]) -> Backward:
     """Given the whole forward pass and the outputs."""
     depth, m, n = ahead.h.shape
-    outputs, c = f.shape[1], neuron.normalisation
-    own = np.arange(m * outputs) // outputs
-    last = jnp.kron(jnp.ones((m, m)), jnp.eye(outputs)), jnp.tile(f, (1, m))
+    own = owners(f.size, m)
 
     def layer(state: tuple[Array, Array], seen: tuple[Array, Array, Array]) -> tuple[tuple, tuple]:
         G, Q = state
         h, Phi, number = seen
-        phi = neuron.value(h)
-        inverse, _ = generalised_inverse(Phi)
         zeta = covariance_root(G) @ standard_normals(fold_in(key, number), (len(G), n), G.dtype)
-        along = c / n * Q.T - (c / n) ** 1.5 * zeta @ phi.T
-        w = along @ inverse @ phi + jnp.sqrt(c / n) * zeta
+        w = answered(Q, neuron.value(h), Phi, zeta, neuron.normalisation)
         u = neuron.slope(h)[own] * w
         G, Q = u @ u.T, h @ u.T
         return (G, Q), (w, G, Q)
 
     layers = ahead.h, ahead.Phi[1:], jnp.arange(depth)
-    _, (w, G, Q) = lax.scan(layer, last, layers, reverse=True)
-    return Backward(w, jnp.concatenate([G, last[0][None]]), jnp.concatenate([Q, last[1][None]]))
+    _, (w, G, Q) = lax.scan(layer, at_outputs(f), layers, reverse=True)
+    return Backward(w, *with_outputs(G, Q, f))
 
 
 def velocities(
@@ -119,7 +113,7 @@ def velocities(
     $S$ at depth $\ell$ counts the share $\ell/d$ of what $W_\ell$ brings: it grows from 0 to $\dot f$ as depth does from 0 to $d$."""
     depth, m, n = ahead.h.shape
     p, c = len(delta), neuron.normalisation
-    own = np.arange(p) // (p // m)
+    own = owners(p, m)
     kicks = jnp.einsum("lam,m,lmb->lab", ahead.Phi[:, :, own], delta, back.G) / (depth + 1)
 
     def layer(state: tuple[Array, Array, Array], seen: tuple[Array, ...]) -> tuple[tuple, tuple]:

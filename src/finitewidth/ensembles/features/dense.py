@@ -2,7 +2,6 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jax.random import split
 from jaxtyping import Float, Int, Key
@@ -13,6 +12,7 @@ from ...gaussian.root import covariance_root
 from ...results.feature_law import FeatureFields
 from ..normals import standard_normals
 from .neuron import Neuron
+from .passes import features_at, gram_of_jacobian, own_gradients, with_outputs
 
 
 def dense_features(
@@ -28,7 +28,6 @@ def dense_features(
 ) -> FeatureFields:
     """One network with inputs of m features, $x x^T/m$ = V0."""
     m, p, c = len(V0), len(V0) * outputs, neuron.normalisation
-    own, number = np.arange(p) // outputs, np.arange(p)
     x = jnp.sqrt(m) * covariance_root(V0)
     shapes = (width, m), (depth - 1, width, width), (outputs, width)
     weights = tuple(standard_normals(k, s, V0.dtype) for k, s in zip(split(key, 3), shapes, strict=True))
@@ -52,14 +51,11 @@ def dense_features(
     f, back, (h, phi) = jax.vjp(network, weights, still, still, has_aux=True)
     one = jnp.eye(p).reshape(p, m, outputs)
     per_output, at_h, at_phi = jax.vmap(back)(one)
-    u, w = at_h[number, :, own].swapaxes(0, 1), at_phi[number, :, own].swapaxes(0, 1)
-    jacobian = jnp.concatenate([part.reshape(p, -1) for part in per_output], axis=1)
+    u, w = own_gradients(at_h), own_gradients(at_phi)
     post = c / width * phi @ phi.swapaxes(1, 2)
     Phi = jnp.concatenate([V0[None], post])
-    G = jnp.concatenate([u @ u.swapaxes(1, 2), jnp.kron(jnp.ones((m, m)), jnp.eye(outputs))[None]])
-    Q = jnp.concatenate([h @ u.swapaxes(1, 2), jnp.tile(f, (1, m))[None]])
-    NTK = jacobian @ jacobian.T / (depth + 1)
-    found = FeatureFields(Phi[saved], G[saved], Q[saved], f.reshape(p), NTK, ~jnp.isfinite(Phi).all())
+    G, Q = with_outputs(u @ u.swapaxes(1, 2), h @ u.swapaxes(1, 2), f)
+    found = features_at(saved, Phi, G, Q, f, gram_of_jacobian(per_output) / (depth + 1))
     if targets is None:
         return found
 

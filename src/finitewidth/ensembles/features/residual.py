@@ -9,17 +9,16 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jax.random import fold_in, split
 from jaxtyping import Float, Int, Key
 
 from ..._arrays import Array
-from ...gaussian.inverse import generalised_inverse
 from ...gaussian.root import covariance_root
 from ...results.feature_law import FeatureFields
 from ..normals import standard_normals
 from .neuron import Neuron
+from .passes import answered, at_outputs, features_at, gram_of_jacobian, own_gradients, owners, with_outputs
 
 
 class Branch(eqx.Module):
@@ -53,20 +52,16 @@ def chain_residual(
     outputs: int,
 ) -> FeatureFields:
     """One network; directions are as random as its matrices, so that inputs may point anywhere."""
-    m, p, keys = len(V0), len(V0) * outputs, split(key, 4)
+    m, keys = len(V0), split(key, 4)
     last, passed = _forward(branch, _stream(V0, width), keys[0], depth)
     end = last @ last.T / width
     f = covariance_root(end) @ standard_normals(keys[1], (m, outputs), V0.dtype)
-    Q = jnp.tile(f, (1, m))
     zeta = jnp.tile(standard_normals(keys[2], (outputs, width), V0.dtype), (m, 1))
-    u = _answered(Q, last, end, zeta, 1.0)
+    u = answered(at_outputs(f)[1], last, end, zeta, 1.0)
     G, Q, both = _backward(branch, passed, u, keys[3])
     V = jnp.concatenate([passed.x, last[None]])
     V = V @ V.swapaxes(1, 2) / width
-    output = jnp.kron(jnp.ones((m, m)), jnp.eye(outputs))
-    G, Q = jnp.concatenate([G, output[None]]), jnp.concatenate([Q, jnp.tile(f, (1, m))[None]])
-    NTK = jnp.sum(both, axis=0) / (2 * depth)
-    return FeatureFields(V[saved], G[saved], Q[saved], f.reshape(p), NTK, ~jnp.isfinite(V).all())
+    return features_at(saved, V, *with_outputs(G, Q, f), f, jnp.sum(both, axis=0) / (2 * depth))
 
 
 def _stream(V0: Float[Array, "m m"], width: int) -> Float[Array, "m n"]:
@@ -87,27 +82,13 @@ def _forward(branch: Branch, x: Float[Array, "m n"], key: Key[Array, ""], depth:
     return lax.scan(block, x, jnp.arange(depth))
 
 
-def _answered(
-    known: Float[Array, "m p"],
-    asked: Float[Array, "m k"],
-    gram: Float[Array, "m m"],
-    zeta: Float[Array, "p k"],
-    c: Array | float,
-) -> Float[Array, "p k"]:
-    r"""$\sqrt{c/k}\,W^{\mathsf T}u$ given $\sqrt{c/k}\,W\varphi$: $\tfrac ck\varphi\Phi^-Q + \sqrt{c/k}\,P_\varphi^\perp\zeta$, with
-    $Q = \langle\sqrt{c/k}W\varphi, u\rangle$ `known`."""
-    k = asked.shape[1]
-    along = c / k * known.T - (c / k) ** 1.5 * zeta @ asked.T
-    return along @ generalised_inverse(gram)[0] @ asked + jnp.sqrt(c / k) * zeta
-
-
 def _backward(
     branch: Branch, passed: Passed, u: Float[Array, "p n"], key: Key[Array, ""]
 ) -> tuple[Float[Array, "depth p p"], Float[Array, "depth m p"], Float[Array, "depth p p"]]:
     r"""$G$ and $Q$ at every block's input, and what its two matrices bring to the tangent kernel, over $\gamma^2$."""
     (m, n), units, neuron = passed.x.shape[1:], branch.units, branch.neuron
     p = len(u)
-    own = np.arange(p) // (p // m)
+    own = owners(p, m)
     pairs = own[:, None], own
 
     def block(u: Array, seen: tuple[Passed, Array]) -> tuple[Array, tuple[Array, Array, Array]]:
@@ -115,10 +96,10 @@ def _backward(
         z = standard_normals(fold_in(key, number), (p, units + n), x.dtype)
         phi = neuron.value(h)
         Phi, V, above = neuron.normalisation / units * phi @ phi.T, x @ x.T / n, u @ u.T
-        w = _answered(F @ u.T, phi, Phi, covariance_root(above) @ z[:, :units], neuron.normalisation)
+        w = answered(F @ u.T, phi, Phi, covariance_root(above) @ z[:, :units], neuron.normalisation)
         a = neuron.slope(h)[own] * w
         inside = a @ a.T
-        through = _answered(h @ a.T, x, V, covariance_root(inside) @ z[:, units:], 1.0)
+        through = answered(h @ a.T, x, V, covariance_root(inside) @ z[:, units:], 1.0)
         u = branch.skip * u + branch.gamma * through
         return u, (u @ u.T, x @ u.T, Phi[pairs] * above + V[pairs] * inside)
 
@@ -137,7 +118,6 @@ def dense_residual(
 ) -> FeatureFields:
     """One network with all its matrices, by automatic differentiation."""
     m, p, units, neuron = len(V0), len(V0) * outputs, branch.units, branch.neuron
-    own, number = np.arange(p) // outputs, np.arange(p)
     keys = split(key, 3)
     weights = tuple(
         standard_normals(k, s, V0.dtype)
@@ -157,10 +137,8 @@ def dense_residual(
 
     f, back, x = jax.vjp(network, weights, jnp.zeros((depth, m, width), V0.dtype), has_aux=True)
     per_output, at_x = jax.vmap(back)(jnp.eye(p).reshape(p, m, outputs))
-    u = at_x[number, :, own].swapaxes(0, 1)
-    jacobian = jnp.concatenate([part.reshape(p, -1) for part in per_output], axis=1)
+    u = own_gradients(at_x)
     V = x @ x.swapaxes(1, 2) / width
-    G = jnp.concatenate([u @ u.swapaxes(1, 2), jnp.kron(jnp.ones((m, m)), jnp.eye(outputs))[None]])
-    Q = jnp.concatenate([x[:-1] @ u.swapaxes(1, 2), jnp.tile(f, (1, m))[None]])
-    NTK = jacobian @ jacobian.T / (2 * depth * branch.gamma**2)
-    return FeatureFields(V[saved], G[saved], Q[saved], f.reshape(p), NTK, ~jnp.isfinite(V).all())
+    G, Q = with_outputs(u @ u.swapaxes(1, 2), x[:-1] @ u.swapaxes(1, 2), f)
+    NTK = gram_of_jacobian(per_output) / (2 * depth * branch.gamma**2)
+    return features_at(saved, V, G, Q, f, NTK)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -12,6 +11,7 @@ from jax.random import fold_in
 from jaxtyping import Float, Int, Key
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._errors import ArgumentError, DomainError, UnknownNameError
 from ..._validation import as_count, as_covariance, as_ensemble, as_number
 from ...networks.shaped import BlockNetwork, ShapedMLP, ShapedResNet
@@ -99,7 +99,7 @@ def _described(net: BlockNetwork, trained: bool) -> Neuron | Branch:
     raise ArgumentError("net", f"a network of {type(block).__name__}", f"one of ShapedMLP{more}")
 
 
-@partial(jax.jit, static_argnames=("method", "width", "depth", "outputs", "lane"))
+@compiled_in_haste(static_argnames=("method", "width", "depth", "outputs", "lane"))
 def _lane(
     of: Neuron | Branch,
     V0: Float[Array, "m m"],

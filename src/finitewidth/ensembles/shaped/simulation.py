@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._errors import DomainError, UnknownNameError
 from ..._validation import as_count, as_covariance, as_ensemble, as_number
 from ...gaussian.root import covariance_root
@@ -60,7 +60,7 @@ def simulate_block(
     lane, key = lane_size(process.numbers(), networks), jax.random.key(seed)
 
     def lane_from(first: Int[Array, ""] | int) -> Paths:
-        return walk(process, key, first, jnp.asarray(saved), radius, lane)
+        return walk(process, key, first, saved, radius, lane)
 
     paths = run(
         lambda store, first: put(store, first, lane_from(first)),
@@ -79,8 +79,11 @@ def simulate_block(
     )  # fmt: skip
 
 
+_compiled_root = compiled_in_haste()(covariance_root)
+
+
 def _root(V0: Float[np.ndarray, "m m"], width: int, any_rank: bool) -> Float[Array, "m m"]:
-    root = covariance_root(jnp.asarray(V0))
+    root = _compiled_root(V0)
     rank = int(np.count_nonzero(np.any(np.asarray(root) != 0, axis=0)))
     if rank > width and not any_rank:
         raise DomainError("x", f"a matrix of rank {rank}", f"rank at most {width}: tokens are vectors of that width")
