@@ -1,18 +1,25 @@
 """Information: entropies, and what neurons and samples tell of one another (PDLT appendix A)."""
 
-from .aspect_ratio import AspectRatio as AspectRatio, aspect_ratio as aspect_ratio, optimal_ratio as optimal_ratio
-from .by_layer import Information as Information, Orders as Orders, information as information
-from .discrete import (
-    cross_entropy as cross_entropy,
-    divergence as divergence,
-    entropy as entropy,
-    mutual_information as mutual_information,
-    tripartite_information as tripartite_information,
-)
-from .gaussian import gaussian_entropy as gaussian_entropy, sample_information as sample_information
-from .nearly_gaussian import (
-    action_couplings as action_couplings,
-    neuron_entropy as neuron_entropy,
-    neuron_information as neuron_information,
-    neuron_tripartite as neuron_tripartite,
-)
+from typing import TYPE_CHECKING
+
+from .._lazy import offered as _offered
+
+if TYPE_CHECKING:  # a file is loaded when a name of it is first used
+    from .aspect_ratio import AspectRatio as AspectRatio, aspect_ratio as aspect_ratio, optimal_ratio as optimal_ratio
+    from .by_layer import Information as Information, Orders as Orders, information as information
+    from .discrete import (
+        cross_entropy as cross_entropy,
+        divergence as divergence,
+        entropy as entropy,
+        mutual_information as mutual_information,
+        tripartite_information as tripartite_information,
+    )
+    from .gaussian import gaussian_entropy as gaussian_entropy, sample_information as sample_information
+    from .nearly_gaussian import (
+        action_couplings as action_couplings,
+        neuron_entropy as neuron_entropy,
+        neuron_information as neuron_information,
+        neuron_tripartite as neuron_tripartite,
+    )
+
+__all__ = _offered(__name__)

@@ -14,7 +14,7 @@ from .._validation import as_count, as_ensemble, as_inputs
 from ..critical.one_input.second_order import SecondOrder, second_order
 from ..ensembles import metric_samples
 from ..expansion import flow
-from ..networks import MLP, as_mlp
+from ..networks import MLP, ResidualMLP, as_mlp
 from ..results import Measurement
 from .gaussian import sample_information
 from .mixtures import GROUPS, entropies_of_neurons, entropies_of_two_samples, in_groups, jackknife
@@ -74,7 +74,7 @@ class Information(Result):
 
 @entry()
 def information(
-    net: MLP, x: Any, *, groups: tuple[int, int, int] = (1, 1, 1), networks: int = 10_000, seed: int = 0
+    net: MLP | ResidualMLP, x: Any, *, groups: tuple[int, int, int] = (1, 1, 1), networks: int = 10_000, seed: int = 0
 ) -> Information:
     r"""Entropies, and what neurons and samples tell of one another, layer by layer: to leading order, to the next, and exactly.
 
@@ -89,7 +89,8 @@ def information(
 
     **Arguments:**
 
-    - `net`: an MLP; `x`: inputs, shape (N, n_0), of which the first is looked at, and the second beside it.
+    - `net`: an MLP; residual networks are refused, for their neurons are not independent given the metric.
+    - `x`: inputs, shape (N, n_0), of which the first is looked at, and the second beside it.
     - `groups`: $m_1, m_2, m_3$, how many neurons of a layer each group has; together at most its width.
     - `networks`, `seed`: the networks that the exact values are read from; at least 400.
 
@@ -99,6 +100,12 @@ def information(
         >>> found.neurons.leading.round(3).tolist()
         [0.0, 0.008, 0.031]
     """
+    if isinstance(net, ResidualMLP):
+        want = (
+            "an MLP: neurons that persist are not independent given the metric, so that neither the series of PDLT (A.66)-(A.75) nor the "
+            "mixture holds for them; `flow` has their vertex, `simulate` measures it"
+        )
+        raise DomainError("net", "a residual network", want)
     inputs = np.asarray(as_inputs(x, "x", as_mlp(net).widths[0]))[:2]
     sizes = _as_groups(groups)
     count, seed = as_ensemble(networks, seed, at_least=_FEWEST)

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ...activations import Activation, ScaleInvariant
 from ...activations.families import ExponentialSum
 from ...gaussian.function import differentiate
@@ -56,7 +57,7 @@ def single_input(activation: Activation, K: Float[Array, "*K"]) -> SingleInput:
     return jax.tree.map(functools.partial(jnp.where, large), sums, quadrature)
 
 
-averages_at = functools.partial(jax.jit, static_argnums=0)(single_input)
+averages_at = compiled_in_haste(static_argnums=0)(single_input)
 """`single_input`, compiled."""
 
 

@@ -4,17 +4,16 @@ An activation smooth at zero has only whole powers, and their coefficients are $
 One with a kink there (softsign, ELU, ReLU6) has half-integer powers too, which then rule the depth exponents.
 """
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._entry import entry
 from ..._errors import DomainError
 from ..._result import Result
@@ -46,7 +45,7 @@ def derivatives_at_zero(activation: Activation, order: int) -> tuple[np.ndarray,
     return right, left
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@compiled_in_haste(static_argnums=(0, 1))
 def _sides_of_zero(activation: Activation, order: int) -> Float[Array, "orders 2"]:
     return jnp.stack([jnp.concatenate(one_sided(activation, p, jnp.zeros(1))) for p in range(order + 1)])
 

@@ -1,30 +1,29 @@
 """The differentials of the tangent kernel of one input, layer by layer, to a hundred thousand layers."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._entry import entry
-from ..._errors import DomainError, UnknownNameError
+from ..._errors import UnknownNameError
 from ..._ratio import ratio_or_zero
 from ..._result import Result
-from ..._validation import as_count, as_number, is_concrete, per_layer
+from ..._validation import is_concrete
 from ...activations import Activation, ScaleInvariant, as_activation
 from ...gaussian.line import line_rule
 from ...kernels.differentials import check_has_differential, check_has_second_differential
 from ...kernels.every_layer import every_layer
 from ...networks import Layer
 from .averages import Numbers
-from .equal_layers import equal_layers
+from .equal_layers import as_one_input
 from .tangent_averages import tangent_averages
-from .tangent_single_input import TangentSource, TangentState, next_layer, tangent_source
+from .tangent_single_input import TangentSource, TangentState, first_layer, next_layer, tangent_source
 from .trust import check_layers
 
 Through = Literal["dntk", "ddntk"]
@@ -149,12 +148,10 @@ def _next(state: _State, at: TangentSource, b: Bends, layer: Layer) -> _State:
     return _State(new, P, Q, second)
 
 
-@partial(jax.jit, static_argnums=(0, 3))
+@compiled_in_haste(static_argnums=(0, 3))
 def _flow(activation: Activation, K1: Float[Array, ""], layers: Layer, to_second: bool) -> _State:
-    first, zero = layers[0], jnp.zeros_like(K1)
-    overlap = (K1 - first.C_b) / first.C_W
-    tangent = TangentState(K1, first.own_tangent_kernel(overlap), zero, zero, zero, zero, zero)
-    start = _State(tangent, zero, zero, (zero, zero, zero, zero) if to_second else None)
+    zero = jnp.zeros_like(K1)
+    start = _State(first_layer(K1, layers[0]), zero, zero, (zero, zero, zero, zero) if to_second else None)
 
     def step(state: _State, layer: Layer) -> _State:
         averages = tangent_averages(activation, state.tangent.K)
@@ -194,12 +191,7 @@ def differential_single_input_flow(
         raise UnknownNameError("through", through, get_args(Through))
     sigma, to_second = as_activation(activation), through == "ddntk"
     (check_has_second_differential if to_second else check_has_differential)(sigma)
-    first, layers = as_number(K1, "K1", low=np.finfo(float).tiny), as_count(depth, "depth")
-    bias, weight = as_number(C_b, "C_b", low=0.0), as_number(C_W, "C_W", low=np.finfo(float).tiny)
-    if first < bias:
-        raise DomainError("K1", f"{first:g}", f"at least C_b = {bias:g}, since K1 = C_b + C_W |x|^2/n_0")
-    rates = per_layer(lambda_b, "lambda_b", layers), per_layer(lambda_W, "lambda_W", layers)
-    states = _flow(sigma, jnp.asarray(first), equal_layers(layers, bias, weight, *rates), to_second)
+    states = _flow(sigma, *as_one_input(K1, depth, C_b, C_W, lambda_b, lambda_W), to_second)
     tangent = states.tangent
     of_second = (None,) * 4 if states.second is None else states.second
     flow = DifferentialSingleInputFlow(tangent.K, tangent.Theta, tangent.F, tangent.B, states.P, states.Q, *of_second)

@@ -18,11 +18,11 @@ $\frac{d^k}{dK^k}\langle F\rangle_K = (2K)^{-k}\langle F\,\mathrm{He}_{2k}(z/\sq
 from functools import partial
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ...activations import Activation
 from ...gaussian.line import line_rule
 from ...kernels.every_layer import every_layer
@@ -71,7 +71,7 @@ def _step(activation: Activation, state: SecondOrder, layer: Layer) -> SecondOrd
     )
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled_in_haste(static_argnums=0)
 def second_order(activation: Activation, K1: Float[Array, ""], layers: Layer) -> SecondOrder:
     """Every layer from the first, of kernel `K1`; `layers` are all but that."""
     zero = jnp.zeros_like(K1)

@@ -1,7 +1,6 @@
 """Kernel, vertex and mean-metric correction of one input, layer by layer."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -11,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._entry import entry
 from ..._errors import DomainError
 from ..._result import Result
@@ -62,7 +62,7 @@ def flow_of_one_input(
     return _compiled(activation, jnp.asarray(K1, float), layers, jnp.asarray(c_b1, float), jnp.asarray(c_W1, float))
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled_in_haste(static_argnums=0)
 def _compiled(
     activation: Activation, K1: Float[Array, "*K"], layers: Layer, c_b1: Float[Array, ""], c_W1: Float[Array, ""]
 ) -> SingleInputFlow:

@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from ..._arrays import Array
+from ..._arrays import Array, at_hand
 from ..._entry import entry
 from ..._errors import DomainError
 from ..._result import Result
@@ -47,7 +47,7 @@ def susceptibilities_at(activation: Activation, K: Float[Array, "*K"], C_W: floa
 
     Derivatives of averages replace averages of derivatives: kinked activations have no $\sigma''$.
     """
-    at = averages_at(activation, K)
+    K, at = at_hand((K, averages_at(activation, K)))
     return Susceptibilities(K, C_W * at.dg, C_W * at.s, C_W * at.ds / 2, 4 * K**2 * C_W * at.ddg)
 
 

@@ -3,14 +3,13 @@ r"""The single-input averages with four factors that the tangent kernel needs be
 Covariances are averaged centred, so that no digits cancel at the small kernels of a deep network.
 """
 
-import functools
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._entry import entry
 from ..._errors import DomainError
 from ..._result import Result
@@ -65,7 +64,7 @@ def tangent_averages(activation: Activation, K: Any) -> TangentAverages:
     return TangentAverages(single, *chosen)
 
 
-tangent_averages_at = functools.partial(jax.jit, static_argnums=0)(tangent_averages)
+tangent_averages_at = compiled_in_haste(static_argnums=0)(tangent_averages)
 """`tangent_averages`, compiled."""
 
 

@@ -11,15 +11,16 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._entry import entry
 from ..._errors import DomainError, ShapeError
 from ..._ratio import ratio_or_zero
 from ..._result import Result
-from ..._validation import as_count, as_floats, as_number, is_concrete, per_layer
+from ..._validation import as_count, as_floats, is_concrete
 from ...activations import Activation, as_activation
 from ...kernels.every_layer import every_layer
 from ...networks import Layer
-from .equal_layers import equal_layers
+from .equal_layers import as_one_input
 from .tangent_averages import Numbers, TangentAverages, tangent_averages
 from .trust import check_continuous, check_layers
 
@@ -135,22 +136,25 @@ def next_layer(state: TangentState, at: TangentSource, layer: Layer) -> TangentS
     )
 
 
-@partial(jax.jit, static_argnums=0)
+def first_layer(K1: Float[Array, ""], layer: Layer) -> TangentState:
+    r"""$\Theta^{(1)} = \lambda_b^{(1)} + \lambda_W^{(1)}(K^{(1)}-C_b)/C_W$, PDLT (9.7), and nothing fluctuates, PDLT (9.17)."""
+    zero = jnp.zeros_like(K1)
+    overlap = (K1 - layer.C_b) / layer.C_W
+    return TangentState(K1, layer.own_tangent_kernel(overlap), zero, zero, zero, zero, zero)
+
+
+@compiled_in_haste(static_argnums=0)
 def tangent_flow_of_one_input(
     activation: Activation,
     K1: Float[Array, ""],
     layers: Layer,
 ) -> TangentSingleInputFlow:
-    r"""Every layer from the first, where $\Theta^{(1)} = \lambda_b^{(1)} + \lambda_W^{(1)}(K^{(1)}-C_b)/C_W$, PDLT (9.7), and
-    nothing fluctuates, PDLT (9.17)."""
-    first, zero = layers[0], jnp.zeros_like(K1)
-    overlap = (K1 - first.C_b) / first.C_W
-    start = TangentState(K1, first.own_tangent_kernel(overlap), zero, zero, zero, zero, zero)
+    """Every layer from the first."""
 
     def step(state: TangentState, layer: Layer) -> TangentState:
         return next_layer(state, tangent_source(tangent_averages(activation, state.K), layer.C_W), layer)
 
-    return TangentSingleInputFlow(*every_layer(step, start, layers[1:]))
+    return TangentSingleInputFlow(*every_layer(step, first_layer(K1, layers[0]), layers[1:]))
 
 
 @entry()
@@ -182,12 +186,7 @@ def tangent_single_input_flow(
     """
     sigma = as_activation(activation)
     check_continuous(sigma)
-    first, layers = as_number(K1, "K1", low=np.finfo(float).tiny), as_count(depth, "depth")
-    bias, weight = as_number(C_b, "C_b", low=0.0), as_number(C_W, "C_W", low=np.finfo(float).tiny)
-    if first < bias:
-        raise DomainError("K1", f"{first:g}", f"at least C_b = {bias:g}, since K1 = C_b + C_W |x|^2/n_0")
-    rates = per_layer(lambda_b, "lambda_b", layers), per_layer(lambda_W, "lambda_W", layers)
-    flow = tangent_flow_of_one_input(sigma, jnp.asarray(first), equal_layers(layers, bias, weight, *rates))
+    flow = tangent_flow_of_one_input(sigma, *as_one_input(K1, depth, C_b, C_W, lambda_b, lambda_W))
     if is_concrete(flow.K):
         check_layers(sigma, flow.K, jax.tree.leaves(flow), "K1, C_b, C_W")
     return flow

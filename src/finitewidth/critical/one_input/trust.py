@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._errors import BlowUpError, DomainError
 from ...activations import Activation, ScaleInvariant
 from ...activations.families import ExponentialSum
@@ -32,12 +33,15 @@ def resolved(activation: Activation, K: Float[Array, "*K"]) -> Bool[np.ndarray, 
         return np.asarray(jnp.isfinite(averages_at(activation, K).v))
     kernels = np.asarray(K, dtype=float).reshape(-1)
     at = sampled_averages(activation, kernels)
-    z, weights = (np.asarray(part) for part in line_rule(jnp.asarray(kernels), activation.kinks))
+    z, weights = map(np.asarray, _nodes(kernels, activation.kinks))
     values = sampled(activation.value, z.ravel())[:2].reshape(2, *z.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         g, s = np.sum(weights * values**2, axis=-1)
         agree = (np.abs(g - at.g) <= _AGREEMENT * at.g) & (np.abs(s - at.s) <= _AGREEMENT * at.s)
     return (agree & believable(activation, kernels)).reshape(K.shape)
+
+
+_nodes = compiled_in_haste(static_argnums=1)(line_rule)
 
 
 def check_resolved(activation: Activation, K: Float[Array, "*K"], argument: str) -> None:
@@ -65,7 +69,7 @@ def check_layers(activation: Activation, K: Float[Array, "L *K"], others: Iterab
         raise BlowUpError(
             f"the kernel or what is made from it overflows at layer {layer}: choose a smaller C_W or depth"
         )
-    check_resolved(activation, jnp.asarray([kernels.min(), kernels.max()]), argument)
+    check_resolved(activation, np.array([kernels.min(), kernels.max()]), argument)
 
 
 def infinite_slope(activation: Activation) -> str | None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -12,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._entry import entry
 from ..._errors import DomainError
 from ..._result import Result
@@ -60,7 +60,7 @@ def next_angle(rho: float | Array, psi: Float[Array, "*psi"]) -> Float[Array, "*
     return 2 * jnp.arctan2(new_sine, jnp.sqrt(jnp.maximum(jnp.cos(psi / 2) ** 2 + correction, tiny)))
 
 
-@partial(jax.jit, static_argnums=2)
+@compiled_in_haste(static_argnums=2)
 def _flow(rho: Array, psi: Array, depth: int) -> Array:
     return jax.lax.scan(lambda angle, _: (next_angle(rho, angle), angle), psi, length=depth)[1]
 

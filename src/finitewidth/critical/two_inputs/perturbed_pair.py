@@ -5,7 +5,6 @@ The three components are evolved as such: their difference is never formed from 
 
 import sys
 from collections.abc import Callable
-from functools import partial
 
 import equinox as eqx
 import jax
@@ -13,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._entry import entry
 from ..._errors import DomainError
 from ..._result import Result
@@ -93,7 +93,7 @@ def next_pair(at: SingleInput, pair: PerturbedPair, layer: Layer) -> PerturbedPa
     return PerturbedPair(layer.kernel(at.g), layer.C_W * from_1, layer.C_W * from_2, layer.C_W * from_0)
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled_in_haste(static_argnums=0)
 def _flow(activation: Activation, first: PerturbedPair, layers: Layer) -> PerturbedPair:
     def step(pair: PerturbedPair, layer: Layer) -> tuple[PerturbedPair, PerturbedPair]:
         return next_pair(single_input(activation, pair.K_00), pair, layer), pair

@@ -3,11 +3,11 @@
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._entry import entry
 from ..._result import Result
 from ..._validation import as_count, as_number, per_layer
@@ -69,7 +69,7 @@ def tangent_angle_flow(
     return TangentAngleFlow(*_flow(jnp.asarray(corner_strength(sigma)), angle, jnp.asarray(g), critical))
 
 
-@jax.jit
+@compiled_in_haste()
 def _flow(
     rho: Float[Array, ""], psi: Float[Array, ""], g: Float[Array, ""], layers: Layer
 ) -> tuple[Float[Array, " L"], Float[Array, " L"], Float[Array, " L"]]:

@@ -4,7 +4,6 @@ Like the kernel, $\Theta_{\pm\pm} = \Theta_{[0]} \pm \Theta_{[1]} + \Theta_{[2]}
 PDLT (10.58)-(10.61); the components are evolved as such.
 """
 
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -14,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._entry import entry
 from ..._errors import DomainError, ShapeError
 from ..._result import Result
@@ -111,7 +111,7 @@ def tangent_pair_flow(net: MLP, x_0: Any, delta_x: Any) -> TangentPair:
     return flow
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled_in_haste(static_argnums=0)
 def _flow(activation: Activation, first: TangentPair, layers: Layer) -> tuple[TangentPair, Float[Array, " L"]]:
     def step(state: tuple[TangentPair, Array], layer: Layer) -> tuple[TangentPair, Array]:
         before, pair = state[0], state[0].kernel
