@@ -8,7 +8,6 @@ and $y = {\rm artanh}\,\rho$ has additive noise, $dy = [\tfrac\kappa2\tanh y + \
 $\rho$ cannot leave $(-1, 1)$.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -18,6 +17,7 @@ from jax import lax
 from jaxtyping import Float, Key
 
 from .._arrays import Array
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import ArgumentError, DomainError
 from .._result import Result
@@ -105,7 +105,7 @@ def correlation_sde(
     return CorrelationPaths(np.linspace(0.0, time, steps + 1), np.asarray(rho))
 
 
-@partial(jax.jit, static_argnames=("paths", "steps"))
+@compiled_in_haste(static_argnames=("paths", "steps"))
 def _sample(
     coefficients: Coefficients,
     rho0: Float[Array, ""] | float,

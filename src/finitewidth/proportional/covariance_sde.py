@@ -121,7 +121,7 @@ def covariance_sde(
 def slots(block: ShapedBlock, tokens: int, paths: int) -> int:
     """How many paths take their steps at the same time: few where numbers of steps differ, lest one that takes many keeps all
     the others waiting. They are the same where rates do not depend on norms, without attention and smooth activations."""
-    alike = not block.mixings and block.generator(jnp.eye(tokens)) is None
+    alike = not block.mixings and jax.eval_shape(block.generator, jnp.eye(tokens)) is None
     return paths if alike else min(lane_size(16 * tokens**2, paths), _MOST_SLOTS)
 
 
@@ -200,8 +200,8 @@ def integration(
     scheme.check(block, m, step)
     rule = step_rule(step, begin.time / default_steps(block, begin.V0, begin.time))
     return Integration(
-        scheme, block, jnp.asarray(begin.factor), rule, jnp.asarray(dependence(block, m)), jnp.asarray(times),
-        jnp.asarray(begin.radius), jnp.asarray(most_steps),
+        scheme, block, begin.factor, rule, np.asarray(dependence(block, m)), times, np.asarray(begin.radius),
+        np.asarray(most_steps),
     )  # fmt: skip
 
 
@@ -209,6 +209,6 @@ def _factor(block: ShapedBlock, V0: Float[np.ndarray, "m m"]) -> Float[np.ndarra
     """$V_0 = FF^T$ with as many columns as $V_0$ has rank, or m if the kernel of an activation will fill the rest."""
     values, vectors = np.linalg.eigh(V0)
     kept = values > 8 * len(V0) * np.finfo(float).eps * max(values[-1], 0.0)
-    if block.positive_drift(jnp.asarray(V0)) is not None or not kept.any():
+    if jax.eval_shape(block.positive_drift, V0) is not None or not kept.any():
         kept[:] = True
     return vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))

@@ -7,15 +7,14 @@ $$\dot V = c\,E[\varphi\varphi^{\mathsf T}]_V - V\quad(\lambda^2 + \gamma^2 = 1)
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array, diagonal
+from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import DomainError
 from .._validation import as_count, as_covariance, as_number
@@ -55,7 +54,7 @@ def residual_ode(
     return np.asarray(_solve(phi, rule, start, strength, float(normalised), time, steps))
 
 
-@partial(jax.jit, static_argnames=("activation", "steps"))
+@compiled_in_haste(static_argnames=("activation", "steps"))
 def _solve(
     activation: Activation,
     rule: PairRule,

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from .._arrays import Array, diagonal
+from .._compile import compiled_in_haste
 from .._errors import DomainError
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square
@@ -51,7 +52,7 @@ class StepRule(eqx.Module):
 def step_rule(step: float, default: float) -> StepRule:
     """Where steps are `step` long and would by default be `default` long, rates are resolved in the same proportion."""
     tolerance = min(max(_TOLERANCE * step / default, _FINEST), _COARSEST)
-    return StepRule(jnp.asarray(step), jnp.asarray(tolerance), jnp.asarray(_COARSEST))
+    return StepRule(np.asarray(step), np.asarray(tolerance), np.asarray(_COARSEST))
 
 
 def equal_parts(length: Array, longest: Array) -> Float[Array, ""]:
@@ -86,6 +87,11 @@ def _row_norms(C: Square, V: Square) -> Float[Array, " m"]:
     return jnp.sqrt(jnp.maximum(jnp.sum((C @ V) * C, axis=1), 0.0))
 
 
+@compiled_in_haste()
+def _size_of_drift(block: ShapedBlock, V: Square) -> Float[Array, ""]:
+    return jnp.linalg.norm(block.drift_inside(V))
+
+
 def default_steps(block: ShapedBlock, V0: Float[np.ndarray, "m m"], time: float) -> int:
     r"""Steps of at most 0.01, and short enough for what is lasting: $\Delta\,(\kappa(m+1)/10 + \|b\|/\|V\|) \le 0.05$ in
     the direction of $V_0$ as $\|V\| \to 0$, where the drift is linear.
@@ -94,7 +100,7 @@ def default_steps(block: ShapedBlock, V0: Float[np.ndarray, "m m"], time: float)
     norm = float(np.linalg.norm(V0))
     rate = float(block.value_noise) * (len(V0) + 1) / 10
     if norm > 0:
-        rate += float(jnp.linalg.norm(block.drift_inside(jnp.asarray(V0) * (_SMALL / norm)))) / _SMALL
+        rate += float(_size_of_drift(block, V0 * (_SMALL / norm))) / _SMALL
     longest = min(_LONGEST_DEFAULT_STEP, _DEFAULT_RATE / rate) if rate > 0 else _LONGEST_DEFAULT_STEP
     steps = max(1, math.ceil(time / min(longest, float(block.largest_step)) - 1e-9))
     if steps > _MOST_DEFAULT_STEPS:

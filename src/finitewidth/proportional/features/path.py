@@ -1,7 +1,5 @@
 """One path of all fields: features forward, gradients backward, velocities forward again."""
 
-from functools import partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,6 +7,7 @@ from jax.random import fold_in, normal, split
 from jaxtyping import Float, Int, Key
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ...gaussian.root import covariance_root
 from ...results.feature_law import FeatureFields
 from .backward import BackwardDraws, backward, tangent_kernel
@@ -24,7 +23,7 @@ class Training(eqx.Module):
     rate: Float[Array, ""]
 
 
-@partial(jax.jit, static_argnames=("steps", "outputs", "lane"))
+@compiled_in_haste(static_argnames=("steps", "outputs", "lane"))
 def feature_paths(
     of: Coefficients,
     V0: Float[Array, "m m"],
