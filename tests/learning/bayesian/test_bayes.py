@@ -146,17 +146,18 @@ def test_every_hidden_layer_of_a_deep_linear_network():
     np.testing.assert_allclose(exact, [0.125, 0.5], rtol=5e-3)
 
 
-def test_many_test_samples_meet_in_pairs():
-    """Blocks of test samples give what each pair of them alone gives."""
-    x = np.random.default_rng(2).normal(size=(13, 3))
+def test_many_test_samples_meet_in_pairs(monkeypatch):
+    """Blocks of test samples give what each pair of them alone gives; blocks of two, of which the last takes a sample of another."""
+    monkeypatch.setattr("finitewidth.learning.bayesian.blocks.AT_ONCE", 2)
+    x = np.random.default_rng(2).normal(size=(5, 3))
     net = network(256, "relu")
     found = fw.bayes(net, X[:2], Y, x)
-    pair = fw.bayes(net, X[:2], Y, x[[1, 12]])
-    np.testing.assert_allclose(found.mean[[1, 12]], pair.mean, rtol=1e-10)
-    chosen = np.ix_([1, 12], [1, 12])
+    pair = fw.bayes(net, X[:2], Y, x[[1, 4]])
+    np.testing.assert_allclose(found.mean[[1, 4]], pair.mean, rtol=1e-10)
+    chosen = np.ix_([1, 4], [1, 4])
     np.testing.assert_allclose(found.sample_covariance[chosen], pair.sample_covariance, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found.wiring[chosen], pair.wiring, rtol=1e-9, atol=1e-12)
-    rows = np.ix_([0, 1], [0, 1, 3, 14], [0, 1, 3, 14])
+    rows = np.ix_([0, 1], [0, 1, 3, 6], [0, 1, 3, 6])
     np.testing.assert_allclose(found.representation.change[rows], pair.representation.change, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found.representation.prior[rows], pair.representation.prior, rtol=1e-9)
 

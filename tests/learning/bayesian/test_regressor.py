@@ -63,11 +63,11 @@ def test_diabetes_against_a_gaussian_process_of_scikit_learn():
 
 
 def test_finite_width_and_several_outputs():
-    X = np.random.default_rng(0).normal(size=(5, 3))
-    y = np.random.default_rng(1).normal(size=(3, 2))
-    fitted = BayesianNetworkRegressor(width=256, noise=0.1).fit(X[:3], y)
-    direct = fw.bayes(fw.MLP("relu", (3, 256, 256, 2), C_b=0.1, C_W=2.0), X[:3], y, X[3:], noise=0.1)
-    mean, covariance = fitted.predict(X[3:], return_cov=True)
+    X = np.random.default_rng(0).normal(size=(4, 3))
+    y = np.random.default_rng(1).normal(size=(2, 2))
+    fitted = BayesianNetworkRegressor(width=256, noise=0.1).fit(X[:2], y)
+    direct = fw.bayes(fw.MLP("relu", (3, 256, 256, 2), C_b=0.1, C_W=2.0), X[:2], y, X[2:], noise=0.1)
+    mean, covariance = fitted.predict(X[2:], return_cov=True)
     np.testing.assert_array_equal(mean, direct.mean)
     np.testing.assert_array_equal(covariance, direct.covariance)
     np.testing.assert_allclose(fitted.log_evidence_, direct.log_evidence, rtol=1e-12)

@@ -122,6 +122,49 @@ def test_gradient_flow_by_the_matrix_exponential(kappa):
         np.testing.assert_allclose(found.trajectory.sample_covariance[moment], (A @ GIVEN[1] @ A.T)[5:, 5:], atol=1e-12)
 
 
+@pytest.mark.parametrize("kappa", [None, KAPPA])
+def test_the_loss_of_one_moment_and_of_several(kappa):
+    """A moment on its own is found another way than with others; both against the map iterated by hand."""
+    metric = np.eye(5) if kappa is None else kappa
+    for steps in (1, 4):
+        loss = given(algorithm="gradient_descent", rate=0.2, steps=steps, kappa=kappa).loss[-1]
+        several = given(algorithm="gradient_descent", rate=0.2, steps=6, kappa=kappa, record=[steps]).loss[1]
+        change = 0.2 * GIVEN[0][:5, :5] @ metric
+        left = np.linalg.matrix_power(np.eye(5) - change, steps)
+        spread = TARGETS @ TARGETS.T + 2 * GIVEN[1][:5, :5]
+        expected = np.trace(metric @ left @ spread @ left.T) / 2
+        assert (loss, several) == pytest.approx((expected, expected), rel=1e-12)
+
+
+def test_one_kernel_for_both_is_bayes():
+    """PDLT (6.57), (6.64) by an inverse, in one factor; and by the formula of two kernels, which happen to be equal."""
+    K = GIVEN[1]
+    inverse = np.linalg.inv(K[:5, :5])
+    one, two = (fw.predict(kernel=kernel, y_train=TARGETS) for kernel in (K, (K, K.copy())))
+    for found in (one, two):
+        np.testing.assert_allclose(found.mean, K[5:, :5] @ inverse @ TARGETS, atol=1e-12)
+        np.testing.assert_allclose(found.sample_covariance, K[5:, 5:] - K[5:, :5] @ inverse @ K[:5, 5:], atol=1e-12)
+
+
+@pytest.mark.parametrize("place", [(3, 200), (299, 298), (150, 7)])
+def test_flaws_of_a_kernel_are_found_anywhere(place):
+    """In a matrix that is looked at in squares; one that is symmetric to rounding only is taken, as its symmetric part."""
+    features = np.random.default_rng(0).normal(size=(300, 320))
+    kernel, y = features @ features.T / 320, np.ones(250)
+    for change, message in ((1e-3, "not symmetric"), (1e-13, None)):
+        other = kernel.copy()
+        other[place] += change
+        if message is None:
+            symmetric_part = fw.predict(kernel=(other + other.T) / 2, y_train=y).mean
+            np.testing.assert_array_equal(fw.predict(kernel=other, y_train=y).mean, symmetric_part)
+        else:
+            with pytest.raises(DomainError, match=message):
+                fw.predict(kernel=other, y_train=y)
+    kernel[place] = kernel[place[::-1]] = 3.0  # its diagonal is about one
+    with pytest.raises(DomainError, match="two samples between which it is negative"):
+        fw.predict(kernel=kernel, y_train=y)
+
+
 def test_sgd_step_by_step():
     """PDLT (7.10): only the samples of a batch pull, and everyone moves."""
     batches = ((0, 3), (4, 1), (2, 0), (1,))

@@ -145,6 +145,21 @@ def test_theory_is_laid_over_trained_networks(trained, method):
         fw.compare(fw.predict(NET, X, Y + 1, SEEN, "gradient_descent", rate=rate, steps=6), found)
 
 
+def test_networks_of_a_shaped_block():
+    """They are what `as_mlp` says for the data, lazy or not; other blocks are refused."""
+    block, how = (
+        fw.ShapedMLP(fw.shaped.shaped_relu(1.0, -1.0)),
+        {"networks": 2, "steps": 2, "rate": 0.02, "method": "lazy"},
+    )
+    found = fw.train(block.at(8, 3), X, Y, SEEN, **how)
+    assert found.net.widths == (3, 8, 8, 8, 2)
+    np.testing.assert_array_equal(found.mean.mean, fw.train(block.as_mlp(8, 3, 3, 2), X, Y, SEEN, **how).mean.mean)
+    with pytest.raises(ArgumentError, match="network of ShapedResNet"):
+        fw.train(fw.ShapedResNet(0.3).at(8, 3), X, Y, SEEN, **how)
+    with pytest.raises(ShapeError, match="x_train"):
+        fw.train(block.at(8, 3), X[0], Y, SEEN, **how)
+
+
 def test_networks_that_have_learned_ask_nothing_new():
     """Two points are learned to six digits in sixty steps; from then on lazy weights hold what they held."""
     net = fw.MLP("tanh", (2, 200, 200, 1), C_b=0.1, C_W=1.5)

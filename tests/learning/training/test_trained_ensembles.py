@@ -32,8 +32,8 @@ def test_lazy_networks_have_the_law_of_dense_ones(width, loss, batch, rate):
     net = fw.MLP("tanh", (3, width, width, width, 2), C_b=0.1, C_W=1.5, lambda_b=0.5)
     how = {"rate": rate, "steps": 8, "loss": loss, "batch": batch, "record": [3]}
     y = {"mse": Y, "cross_entropy": P}[loss]
-    dense = fw.train(net, X, y, SEEN, networks=8000, **how)
-    lazy = fw.train(net, X, y, SEEN, networks=500, seed=1, method="lazy", **how)
+    dense = fw.train(net, X, y, SEEN, networks=6000, **how)
+    lazy = fw.train(net, X, y, SEEN, networks=300, seed=1, method="lazy", **how)
     assert lazy.lazy_weights.worst_overlap < 1e-13
     for one, other in (
         (dense.loss, lazy.loss),
@@ -67,13 +67,13 @@ def deviations(width, networks, method="dense"):
 
 
 def test_trained_networks_approach_the_kernel_prediction():
-    """PDLT (10.39): outputs fluctuate about those of the frozen kernel by a variance of order 1/n, from 128 to 100,000 neurons.
+    """PDLT (10.39): outputs fluctuate about those of the frozen kernel by a variance of order 1/n, from 128 to 20,000 neurons.
 
-    The spread of a network's square is about its size, so that the logarithms of the three means have errors of 0.09, 0.14 and 0.6."""
-    found = [deviations(128, 256), deviations(512, 64), deviations(100_000, 4, "lazy")]
+    The spread of a network's square is about its size, so that the logarithms of the three means have errors of 0.09, 0.14 and 0.42."""
+    found = [deviations(128, 256), deviations(512, 64), deviations(20_000, 8, "lazy")]
     narrow, middle, wide = (np.log(np.mean(each**2)) for each in found)
     np.testing.assert_allclose((middle - narrow) / np.log(512 / 128), -1, atol=4 * 0.17 / np.log(4))
-    np.testing.assert_allclose((wide - narrow) / np.log(100_000 / 128), -1, atol=4 * 0.6 / np.log(780))
+    np.testing.assert_allclose((wide - narrow) / np.log(20_000 / 128), -1, atol=4 * 0.43 / np.log(20_000 / 128))
 
 
 def test_means_of_trained_networks_approach_the_kernel_prediction():

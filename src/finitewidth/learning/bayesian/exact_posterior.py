@@ -2,7 +2,6 @@
 
 import math
 import os
-from functools import partial
 from typing import Any
 
 import jax
@@ -11,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ..._entry import entry, warn
 from ..._errors import DomainError
 from ..._validation import as_ensemble, as_inputs, as_number
@@ -82,7 +82,7 @@ def exact_posterior(
     return _measured(net, jax.tree.map(np.asarray, sums), noise, networks)
 
 
-@partial(jax.jit, static_argnames="lane")
+@compiled_in_haste(static_argnames="lane")
 def _add_lane(
     sums: WeightedSums,
     sampler: Any,

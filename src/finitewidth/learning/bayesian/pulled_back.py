@@ -1,13 +1,12 @@
 r"""A linear functional of the output layer's metric as a functional of the metric of every layer before."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array
+from ..._compile import compiled_in_haste
 from ...activations import Activation
 from ...expansion.kernel_derivatives import average_and_derivatives
 from ...gaussian.accuracy import pair_rule
@@ -29,7 +28,7 @@ def pulled_back(
     return np.asarray(pairs.unpack(np.asarray(packed) / twice))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 4))
+@compiled_in_haste(static_argnums=(0, 4))
 def _every_layer(
     activation: Activation,
     layers: Layer,

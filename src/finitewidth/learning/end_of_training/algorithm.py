@@ -71,7 +71,7 @@ def algorithm_projectors(
     pace, direct = as_pace(algorithm, rate, steps, time)
     values, vectors = positive_spectrum(theta, "kernel")
     if pace.rate:
-        check_stable(np.diag(values), pace.rate, "the training inputs")
+        check_stable(float(values.max()), pace.rate, "the training inputs")
     projectors = Projectors(values, 1, pace, direct)
     found = {name: getattr(projectors, name)()[..., -1] for name in ("Z_A", "Z_B", "Z_IA", "Z_IB", "Z_IIA", "Z_IIB")}
     return AlgorithmProjectors(values, vectors, **found)

@@ -51,7 +51,7 @@ def predict_to_first_order(
             theory = flow(net, np.concatenate([train, test[block]]), through="ddntk")
             seen, vectors = statistics_of(theory, len(train), net.depth).turned()
             if pace.rate:
-                check_stable(np.diag(seen.values), pace.rate, "the training inputs at this width")
+                check_stable(float(seen.values.max()), pace.rate, "the training inputs at this width")
             last = gathered.add(block, seen, vectors.T @ y, pace.rate, direct)
             bar.advance_to(done)
     assert last is not None

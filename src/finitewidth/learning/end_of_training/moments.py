@@ -64,12 +64,12 @@ class Moments:
 
     def pushes(self) -> dict[str, Float[np.ndarray, "D n_L"]]:
         r"""What each of the four adds on any input $p$, before the kernel passes it on."""
-        Z, dHz, I, II = self.projectors, self.seen.dHz, self.seen.ddH_I, self.seen.ddH_II  # noqa: E741
+        Z, dHz, dd_I, dd_II = self.projectors, self.seen.dHz, self.seen.ddH_I, self.seen.ddH_II
         y = Factor(self.y, "b")
         fluctuation = self._sum(self.seen.HH, "paab", Factor(Z.second(), "abp"), [[y]])
         dntk = self._of_two(dHz, "apb", Factor(Z.Z_A(), "abp")) + self._of_two(dHz, "pab", Factor(Z.Z_B(), "abp"))
-        first = self._of_three(I, "apbc", Z.Z_IA()) + self._of_three(I, "pabc", Z.Z_IB())
-        second = self._of_three(II, "abpc", Z.Z_IIA()) + self._of_three(II, "pabc", Z.Z_IIB())
+        first = self._of_three(dd_I, "apbc", Z.Z_IA()) + self._of_three(dd_I, "pabc", Z.Z_IB())
+        second = self._of_three(dd_II, "abpc", Z.Z_IIA()) + self._of_three(dd_II, "pabc", Z.Z_IIB())
         return dict(zip(PARTS, (-np.asarray(part.lines) for part in (fluctuation, dntk, first, second)), strict=True))
 
     def covariance(self) -> Covariance:
@@ -94,7 +94,7 @@ class Moments:
 
     def _push_and_output(self) -> Contracted:
         r"""What is pushed on $p$, times the first output on $q$."""
-        Z, dHz, I, II, K = self.projectors, self.seen.dHz, self.seen.ddH_I, self.seen.ddH_II, self.seen.K  # noqa: E741
+        Z, dHz, dd_I, dd_II, K = self.projectors, self.seen.dHz, self.seen.ddH_I, self.seen.ddH_II, self.seen.K
         A = self.seen.trained
 
         def met(letter: str) -> Factor:
@@ -111,10 +111,10 @@ class Moments:
         pairs = [(letter, *(other for other in "abc" if other != letter)) for letter in "abc"]
         left = [[met(one), *rest] for one, two, three in pairs for rest in self._errors(two, three)]
         for tensor, slots, projector in (
-            (I, "apbc", Z.Z_IA()),
-            (I, "pabc", Z.Z_IB()),
-            (II, "abpc", Z.Z_IIA()),
-            (II, "pabc", Z.Z_IIB()),
+            (dd_I, "apbc", Z.Z_IA()),
+            (dd_I, "pabc", Z.Z_IB()),
+            (dd_II, "abpc", Z.Z_IIA()),
+            (dd_II, "pabc", Z.Z_IIB()),
         ):
             total += self._every(tensor, slots, [Factor(projector, "abcp")], left, "pq")
         return total

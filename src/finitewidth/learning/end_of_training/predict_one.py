@@ -92,7 +92,7 @@ def predict_one(
     A, M = y.size, len(found.z)
     values, vectors = positive_spectrum(found.H[:A, :A], "x_train")
     if pace.rate:
-        check_stable(np.diag(values), pace.rate, "the training inputs of this network")
+        check_stable(float(values.max()), pace.rate, "the training inputs of this network")
     turn = np.eye(M)
     turn[:A, :A] = vectors
     seen = turned(found, turn)

@@ -47,7 +47,7 @@ class Contracted(NamedTuple):
     lines: Float[np.ndarray, "..."] | float
     """With lines that end at targets: at [p, output], or at [p, q, output of p, output of q]."""
 
-    def __add__(self, other: "Contracted") -> "Contracted":  # type: ignore[override]
+    def __add__(self, other: "Contracted") -> "Contracted":  # type: ignore[override]  # other tuples are joined
         return Contracted(self.own + other.own, self.lines + other.lines)
 
 

@@ -13,7 +13,6 @@ from jaxtyping import Float
 from ..._errors import DomainError
 from ...results import Measurement
 from .learners import EndLearner
-from .posterior import generalised_posterior
 from .train_test import TrainTestKernels
 
 _MOST_EVALUATIONS = 1e6  # of the velocity, which an explicit method needs about lambda_max times t of
@@ -121,8 +120,8 @@ def end_of_cross_entropy(
     $C$ the covariance of PDLT (10.41).
     """
     logits = np.log(targets)
-    ((readout, _),) = EndLearner(kernels).moments(logits, (np.inf,))
-    mean, covariance = generalised_posterior(kernels, readout, logits - logits.mean(axis=1, keepdims=True))
+    differences = logits - logits.mean(axis=1, keepdims=True)
+    ((mean, covariance, _),) = EndLearner(kernels).moments(differences, (np.inf,))
     outputs = targets.shape[1]
     wiring = np.broadcast_to(
         ((kernels.K_test - covariance) / outputs)[..., None, None], (*covariance.shape, outputs, outputs)

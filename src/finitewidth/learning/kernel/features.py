@@ -21,6 +21,11 @@ def random_features(net: MLP, params: Parameters, x: Any) -> Float[Array, "N n_f
     Their kernel is the metric of the network, $\widehat k = C_b + \frac{C_W}{n_{L-1}}\sum_j\sigma_j\sigma_j = \widehat G^{(L)}$,
     PDLT (10.135), whose mean at infinite width is $K^{(L)}$; ridge regression on them is Bayesian inference given the
     hidden layers. A network of one layer has its inputs as features.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> fw.learning.random_features(net, fw.draw_parameters(net, 0), [[1.0, 0.5]]).shape
+        (1, 9)
     """
     params, inputs = as_parameters(as_mlp(net), params), as_inputs(x, "x", net.widths[0])
     signals = inputs if net.depth == 1 else net.activation(preactivations(net, params, inputs)[-2])
@@ -35,6 +40,13 @@ def tangent_features(net: MLP, params: Parameters, x: Any) -> Float[Array, "N n_
     The features of the linear model that a network is while its parameters move little. Their kernel
     $\sum_\mu\lambda_\mu\widehat\phi_{i,\mu}\widehat\phi_{j,\mu} = \widehat H_{ij}$ is the tangent kernel of the network, PDLT (10.140), at
     infinite width $\Theta$, PDLT (10.141). Parameters are in the order of `jax.tree.leaves(params)`, each flattened.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> params = fw.draw_parameters(net, 0)
+        >>> features = fw.learning.tangent_features(net, params, [[1.0, 0.5]])
+        >>> bool(np.isclose(np.sum(features**2), fw.ntk(net, params, [[1.0, 0.5]])[-1].item()))
+        True
     """
     params, inputs = as_parameters(as_mlp(net), params), as_inputs(x, "x", net.widths[0])
     slopes = jax.jacrev(lambda theta: preactivations(net, theta, inputs)[-1])(params)

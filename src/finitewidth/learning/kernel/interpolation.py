@@ -113,6 +113,12 @@ class LineSeries(Result, eqx.Module):
 def line_series(net: MLP, x_plus: Any, x_minus: Any) -> LineSeries:
     r"""Coefficients of $\Theta$ along the line through two nearby inputs, for smooth activations: a polynomial through Chebyshev nodes
     that reach half as far from the midpoint as that is from zero, so that rounding of the kernel is not felt however near they are.
+
+    Examples:
+        >>> net = fw.MLP("erf", (2, 8, 8, 1))
+        >>> series = fw.learning.line_series(net, [1.0, 0.5], [0.9, 0.6])
+        >>> series.weights(0.5).round(6).tolist()
+        [0.504459, 0.496696]
     """
     plus, minus = _two_inputs(as_mlp(net), x_plus, x_minus)
     middle, half = (plus + minus) / 2, (plus - minus) / 2

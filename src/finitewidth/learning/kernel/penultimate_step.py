@@ -50,6 +50,12 @@ def penultimate_step(net: MLP, x_train: Any, y_train: Any, rate: float, x_test: 
     - `net`: with at least two layers; widths count, as the result is of order 1/n.
     - `x_train`, `y_train`, `rate`: what is learned, and the global rate.
     - `x_test`: further inputs at which to ask.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> step = fw.learning.penultimate_step(net, [[1.0, 0.5], [0.3, -1.0]], [1.0, 0.0], rate=0.1)
+        >>> step.mean.round(4).tolist()
+        [-0.0523, -0.0493]
     """
     inputs = np.asarray(as_inputs(x_train, "x_train", as_mlp(net).widths[0]))
     if net.depth < 2:

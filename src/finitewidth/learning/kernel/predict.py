@@ -17,8 +17,7 @@ from ...results import Measurement, Prediction, Trajectory
 from ..end_of_training.algorithm import ALGORITHMS as FIRST_ORDER_ALGORITHMS
 from ..end_of_training.ensemble import predict_to_first_order
 from .cross_entropy import SampledLearner, end_of_cross_entropy, first_loss, first_outputs
-from .learners import BatchLearner, EndLearner, Learner, SpectralLearner, check_stable
-from .posterior import generalised_posterior
+from .learners import BatchLearner, EndLearner, Learner, SpectralLearner, check_stable, largest_eigenvalue
 from .schedule import ALGORITHMS, Schedule, as_schedule
 from .spectrum import DescentFilter, FlowFilter, spectrum
 from .targets import as_kappa, as_probabilities
@@ -105,7 +104,7 @@ def predict(
     metric = as_kappa(kappa, algorithm, loss, len(y))
     if loss == "mse":
         learner = _learner(kernels, schedule, metric)
-        trajectory = _linear_trajectory(kernels, learner, y, schedule, progress)
+        trajectory = _linear_trajectory(learner, y, schedule, progress)
         _tell_what_is_not_learned(trajectory, schedule)
     else:
         targets = as_probabilities(y)
@@ -132,24 +131,25 @@ def _learner(kernels: TrainTestKernels, schedule: Schedule, kappa: Float[np.ndar
         return EndLearner(kernels)
     if schedule.training.algorithm == "sgd":
         for batch in sorted(set(schedule.batches)):
-            check_stable(theta[np.ix_(batch, batch)], schedule.rate, f"the batch {list(batch)}"[:60])
+            check_stable(
+                largest_eigenvalue(theta[np.ix_(batch, batch)]), schedule.rate, f"the batch {list(batch)}"[:60]
+            )
         return BatchLearner(kernels, schedule.rate, schedule.batches)
     if rate is None and math.isinf(schedule.times[-1]) and only_ends and kappa is None:
         return EndLearner(kernels)
     seen = spectrum(theta, kappa)
     if rate is None:
         return SpectralLearner(kernels, seen, FlowFilter())
-    check_stable(np.diag(seen.values), rate, "the training inputs")
+    check_stable(float(seen.values[-1]), rate, "the training inputs")
     return SpectralLearner(kernels, seen, DescentFilter(rate))
 
 
 def _linear_trajectory(
-    kernels: TrainTestKernels, learner: Learner, y: Float[np.ndarray, "N n"], schedule: Schedule, progress: bool | None
+    learner: Learner, y: Float[np.ndarray, "N n"], schedule: Schedule, progress: bool | None
 ) -> Trajectory[Array]:
     means, covariances, losses = [], [], []
     with ProgressBar(len(schedule.times), progress, things="moments") as bar:
-        for done, (readout, loss) in enumerate(learner.moments(y, schedule.times), start=1):
-            mean, covariance = generalised_posterior(kernels, readout, y)
+        for done, (mean, covariance, loss) in enumerate(learner.moments(y, schedule.times), start=1):
             for kept, value in ((means, mean), (covariances, covariance), (losses, loss)):
                 kept.append(value)
             bar.advance_to(done)
@@ -163,7 +163,7 @@ def _cross_entropy_trajectory(
     times, training, outputs = np.asarray(schedule.times), schedule.training, targets.shape[1]
     if math.isinf(times[-1]):
         if training.rate is not None:  # the curvature of cross-entropy is at most 1/2
-            check_stable(kernels.Theta_train, training.rate, "the training inputs", most=4.0)
+            check_stable(largest_eigenvalue(kernels.Theta_train), training.rate, "the training inputs", most=4.0)
         if (targets == 0).any():
             raise DomainError("y_train", "probabilities of zero, out of reach", "smoothed ones, or a finite time")
         mean, covariance, wiring = end_of_cross_entropy(kernels, targets)

@@ -1,6 +1,5 @@
 r"""What a penalty $\sum_\mu a_\mu\theta_\mu^2$ on parameters does to outputs: the tensor $\widehat R$, PDLT (10.42)-(10.43)."""
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -9,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array, diagonal
+from ..._compile import compiled_in_haste
 from ..._entry import entry
 from ..._validation import as_inputs, per_layer
 from ...activations import Activation
@@ -30,6 +30,13 @@ def regularisation_tensor(net: MLP, params: Parameters, x: Any, a_b: Any, a_W: A
     - `params`: the network's parameters.
     - `a_b`, `a_W`: penalties of biases and of weights times their fan-in, scalars or one a layer: a weight of layer $\ell$ has the
       penalty $n_{\ell-1}\hat a_W^{(\ell)}$, so that all layers stay comparable as widths grow.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> params = fw.draw_parameters(net, 0)
+        >>> R = fw.learning.regularisation_tensor(net, params, [[1.0, 0.5]], a_b=0.0, a_W=0.1)
+        >>> bool(np.isclose(R, 3 * 0.1 * fw.realised.apply(net, params, [[1.0, 0.5]])[-1]).item())
+        True
     """
     params, inputs = as_parameters(as_mlp(net), params), as_inputs(x, "x", net.widths[0])
     of_bias, of_weight = per_layer(a_b, "a_b", net.depth), per_layer(a_W, "a_W", net.depth)
@@ -50,14 +57,20 @@ def regularisation_correlation(net: MLP, x: Any, a_b: Any, a_W: Any) -> Float[Ar
       C_W\big[r_{\alpha\alpha}\langle\sigma''_\alpha\sigma_\beta\rangle + r_{\alpha\beta}\langle\sigma'_\alpha\sigma'_\beta\rangle\big].$$
 
     Arguments as for `regularisation_tensor`, without parameters.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> r = fw.learning.regularisation_correlation(net, [[1.0, 0.5]], a_b=0.0, a_W=0.1)
+        >>> bool(np.isclose(r, 3 * 0.1 * fw.kernel(net, [[1.0, 0.5]])).item())
+        True
     """
     K1 = as_mlp(net).first_kernel(x)
-    penalties = per_layer(a_b, "a_b", net.depth), per_layer(a_W, "a_W", net.depth)
+    of_bias, of_weight = (jnp.asarray(per_layer(a, name, net.depth)) for a, name in ((a_b, "a_b"), (a_W, "a_W")))
     rule = gram_rule(net.activation, largest_variance(net, K1), derivatives=2)
-    return _correlation(net.activation, net.layers, *(jnp.asarray(a) for a in penalties), K1, net.overlap(x), rule)
+    return _correlation(net.activation, net.layers, of_bias, of_weight, K1, net.overlap(x), rule)
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled_in_haste(static_argnums=0)
 def _correlation(
     activation: Activation,
     layers: Layer,

@@ -23,6 +23,7 @@ class Spectrum:
 
     values: Values
     directions: Float[np.ndarray, "N_train N_train"]
+    kappa: Float[np.ndarray, "N_train N_train"] | None = None
 
 
 def spectrum(
@@ -30,13 +31,14 @@ def spectrum(
 ) -> Spectrum:
     r"""Of $\widetilde\Theta$, or of $\widetilde\Theta$ seen through $\kappa$."""
     root = None if kappa is None else scipy.linalg.cholesky(kappa, lower=True)
-    values, vectors = scipy.linalg.eigh(theta if root is None else root.T @ theta @ root)
+    seen = theta.T if root is None else root.T @ theta @ root  # of a symmetric matrix, in LAPACK's order
+    values, vectors = scipy.linalg.eigh(seen, driver="evd", check_finite=False)
     if values[0] < -1e-8 * values[-1]:
         raise DomainError(
             "kernel", f"a tangent kernel with eigenvalue {values[0]:.3g}", "a positive semi-definite matrix"
         )
     values = np.where(values > rounding(values[-1]), values, 0.0)
-    return Spectrum(values, vectors if root is None else root @ vectors)
+    return Spectrum(values, vectors if root is None else root @ vectors, kappa)
 
 
 def rounding(largest: float) -> float:

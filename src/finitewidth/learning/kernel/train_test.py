@@ -13,6 +13,7 @@ from ...networks import MLP, as_mlp
 from ...results import LearningProblem
 
 _ROUNDING = 1e-10  # of a kernel, relative to its largest entry
+_SQUARE = 128  # rows and columns that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +23,7 @@ class TrainTestKernels:
     Theta: Float[np.ndarray, "N N"]
     K: Float[np.ndarray, "N N"]
     trained: int
-    """The number of training inputs."""
+    """The number of training inputs. One matrix may be both kernels, which is Bayes."""
 
     @property
     def Theta_train(self) -> Float[np.ndarray, "N_train N_train"]:
@@ -102,20 +103,33 @@ def _as_kernel(matrix: Any) -> Float[np.ndarray, "N N"]:
         raise ShapeError("kernel", f"shape {array.shape}", "a square matrix (N, N), or two of them")
     diagonal = np.diagonal(array)
     allowed = _ROUNDING * max(float(np.abs(diagonal).max()), np.finfo(float).tiny)
-    if float(np.abs(array - array.T).max()) > allowed:
+    asymmetry, excess = _flaws(array, np.sqrt(np.maximum(diagonal, 0.0)))
+    if asymmetry > allowed:
         raise DomainError("kernel", "a matrix that is not symmetric", "a symmetric matrix")
-    roots = np.sqrt(np.maximum(diagonal, 0.0))
-    if diagonal.min() < 0 or (np.abs(array) > np.outer(roots, roots) + allowed).any():
+    if diagonal.min() < 0 or excess > allowed:
         raise DomainError("kernel", "two samples between which it is negative", "a positive semi-definite matrix")
-    return (array + array.T) / 2
+    return (array + array.T) / 2 if asymmetry > 0 else array
+
+
+def _flaws(array: Float[np.ndarray, "N N"], roots: Float[np.ndarray, " N"]) -> tuple[float, float]:
+    r"""The largest $|M_{ab} - M_{ba}|$, and the largest $|M_{ab}| - \sqrt{M_{aa}M_{bb}}$; a square and the one across the diagonal at
+    a time, which caches hold."""
+    asymmetry, excess = 0.0, -np.inf
+    parts = [slice(start, start + _SQUARE) for start in range(0, len(array), _SQUARE)]
+    for number, rows in enumerate(parts):
+        for columns in parts[number:]:
+            here = array[rows, columns]
+            asymmetry = max(asymmetry, float(np.abs(here - array[columns, rows].T).max()))
+            excess = max(excess, float((np.abs(here) - np.outer(roots[rows], roots[columns])).max()))
+    return asymmetry, excess
 
 
 def _both(kernel: Any) -> tuple[Float[np.ndarray, "N N"], Float[np.ndarray, "N N"]]:
     """$(\\Theta, K)$, or one matrix for both, which is Bayesian inference."""
-    pair = (
-        kernel if isinstance(kernel, tuple | list) and len(kernel) == 2 and np.ndim(kernel[0]) == 2 else (kernel,) * 2
-    )
-    Theta, K = (_as_kernel(matrix) for matrix in pair)
+    if isinstance(kernel, tuple | list) and len(kernel) == 2 and np.ndim(kernel[0]) == 2:
+        Theta, K = (_as_kernel(matrix) for matrix in kernel)
+    else:
+        Theta = K = _as_kernel(kernel)
     if Theta.shape != K.shape:
         raise ShapeError("kernel", f"shapes {Theta.shape} and {K.shape}", "two square matrices of one size")
     if not np.diagonal(Theta).max() > 0:

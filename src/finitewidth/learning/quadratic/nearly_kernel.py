@@ -102,7 +102,7 @@ def nearly_kernel(
     pace, _ = as_pace(method if descends else "two_step", rate, steps, time)
     values, vectors = positive_spectrum(kernel[:trained, :trained] + 2 * penalty * np.eye(trained), "k")
     if pace.rate:
-        check_stable(np.diag(values), pace.rate, "the training inputs")
+        check_stable(float(values.max()), pace.rate, "the training inputs")
     turn = np.eye(len(kernel))
     turn[:trained, :trained] = vectors
     mixed = np.einsum("pa,qb,rc,pqr->abc", turn, turn, turn, meta, optimize=True)

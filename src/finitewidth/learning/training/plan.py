@@ -7,10 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._entry import warn
-from ..._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
+from ..._errors import ArgumentError, BlowUpError, DomainError, ShapeError, UnknownNameError
 from ..._validation import as_count, as_inputs, as_number
 from ...kernels import frozen_ntk
 from ...networks import MLP, as_mlp
+from ...networks.shaped import BlockNetwork, ShapedMLP
 from ...results import LearningProblem, Training
 from ..kernel.schedule import as_schedule
 from ..kernel.targets import as_probabilities
@@ -112,6 +113,18 @@ def plan_training(
         controlled,
     )
     return plan, LearningProblem(targets, train, test)
+
+
+def as_trained(net: Any, x_train: Any, y_train: Any) -> MLP:
+    """The network as an `MLP`; that of a shaped block, `block.at(width, depth)`, for these data."""
+    if not isinstance(net, BlockNetwork):
+        return as_mlp(net)
+    if not isinstance(net.block, ShapedMLP):
+        raise ArgumentError("net", f"a network of {type(net.block).__name__}", "an MLP, or a network of ShapedMLP")
+    inputs, targets = np.shape(x_train), np.shape(y_train)
+    if len(inputs) != 2 or inputs[1] == 0:
+        raise ShapeError("x_train", f"shape {inputs}", "one sample a row")
+    return net.block.as_mlp(net.width, net.depth, inputs[1], targets[1] if len(targets) == 2 else 1)
 
 
 def fewer_features(net: MLP, x: Float[np.ndarray, "N n_0"]) -> tuple[MLP, Float[np.ndarray, "N m"]]:

@@ -14,6 +14,7 @@ from ..._memory import check_memory
 from ..._result import Result
 from ..._validation import as_count, as_ensemble, as_flag
 from ...networks import MLP
+from ...networks.shaped import BlockNetwork
 from ...results import Ensemble, Measurement, OutputMoments, Prediction, Trajectory
 from ...runs.lanes import lane_size
 from ...runs.run import run
@@ -22,7 +23,7 @@ from .control import controlled_moments
 from .dense import dense_numbers, train_dense
 from .lazy import train_lazy, warn_of_memory
 from .outcome import Outcome, measured_covariance, measured_mean
-from .plan import Plan, plan_training
+from .plan import Plan, as_trained, plan_training
 
 METHODS = ("dense", "lazy")
 
@@ -55,7 +56,7 @@ class TrainedNetworks(Prediction[Measurement]):
 
 @entry()
 def train(
-    net: MLP,
+    net: MLP | BlockNetwork,
     x_train: Any,
     y_train: Any,
     x_test: Any,
@@ -81,7 +82,8 @@ def train(
 
     **Arguments:**
 
-    - `net`, `x_train`, `y_train`, `x_test`: a network with its rates, inputs with one sample a row, targets (N_train, n_L).
+    - `net`, `x_train`, `y_train`, `x_test`: a network with its rates, inputs with one sample a row, targets (N_train, n_L). A network of
+      `ShapedMLP`, `block.at(width, depth)`, is trained as `block.as_mlp` for these data.
     - `networks`, `seed`: how many networks to draw and train; network $i$ of a seed and method is always the same.
     - `rate`: $\eta$. By default $1/\lambda_{\max}$ of the frozen tangent kernel of `x_train`, half the rate at which networks of
       infinite width diverge under squared errors, and a quarter of it under cross-entropy.
@@ -101,13 +103,19 @@ def train(
 
     **Returns:** a `Prediction` of `Measurement`s, with `.mean`, `.covariance`, `.trajectory`, and `.loss` after each number of
     steps. `.lazy_weights` says how orthogonal the directions have stayed and how many there were.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> trained = fw.train(net, [[1.0, 0.5]], [[1.0]], [[0.3, -1.0]], networks=2, steps=2)
+        >>> trained.loss.mean.shape, trained.mean.mean.shape
+        ((3,), (1, 1))
     """
     networks, seed = as_ensemble(networks, seed, at_least=2)  # one network has no standard error
     if not isinstance(method, str) or method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
     if chunk_size is not None:
         chunk_size = as_count(chunk_size, "chunk_size")
-    wants_control = as_flag(control, "control")
+    wants_control, net = as_flag(control, "control"), as_trained(net, x_train, y_train)
     plan, problem = plan_training(net, x_train, y_train, x_test, rate, steps, loss, batch, seed, record, wants_control)
     lane = lane_size(dense_numbers(plan), networks) if method == "dense" else 1
     _check_memory(plan, networks, method, lane)

@@ -28,12 +28,23 @@ class Text:
         alphabet, tokens = np.unique(np.array(list(text)), return_inverse=True)
         return cls("".join(alphabet), tokens.astype(np.int32))
 
-    def batch(self, key: Key[Array, ""], sequences: int, length: int) -> Int[Array, "sequences length"]:
-        """Pieces from random places."""
+    def check_length(self, length: int) -> None:
+        """Refuse pieces longer than the text."""
         if length > len(self.tokens):
             raise DomainError("length", length, f"at most the {len(self.tokens)} characters of the text")
-        starts = jax.random.randint(key, (sequences, 1), 0, len(self.tokens) - length + 1)
-        return jnp.asarray(self.tokens)[starts + jnp.arange(length)]
+
+    def batch(self, key: Key[Array, ""], sequences: int, length: int) -> Int[Array, "sequences length"]:
+        """Pieces from random places."""
+        self.check_length(length)
+        return pieces(jnp.asarray(self.tokens), key, sequences, length)
+
+
+def pieces(
+    tokens: Int[Array, " N"], key: Key[Array, ""], sequences: int, length: int
+) -> Int[Array, "sequences length"]:
+    """From random places of a text that is long enough."""
+    starts = jax.random.randint(key, (sequences, 1), 0, len(tokens) - length + 1)
+    return tokens[starts + jnp.arange(length)]
 
 
 def python_manual() -> Text:

@@ -1,21 +1,19 @@
 """Training a language model, with a record of what attention does meanwhile."""
 
-from functools import partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Key
 
 from ..._arrays import Array
 from ..._errors import ArgumentError, BlowUpError, DomainError
 from ..._validation import as_count, as_number, as_seed
 from .layers import layers_of
-from .model import LanguageModel
+from .model import LanguageModel, Shaping
 from .schedules import Schedule
-from .text import Text
+from .text import Text, pieces
 
 _STEPS_AT_ONCE = 50
 
@@ -60,38 +58,66 @@ def train(
     `BlowUpError` if the loss stops being a number.
     """
     _check(model, text, learn_shaping)
-    steps, batch = as_count(steps, "steps"), as_count(batch, "batch")
+    steps, batch, warmup = as_count(steps, "steps"), as_count(batch, "batch"), as_count(warmup, "warmup")
     rate = as_number(rate, "rate", low=0.0)
-    optimiser = optax.adam(optax.linear_schedule(0.0, rate, as_count(warmup, "warmup")))
-    start = model.shaping
-    state = optimiser.init(eqx.filter(model, eqx.is_inexact_array))
-    key = jax.random.key(as_seed(seed))
-
-    def shaped_at(model: LanguageModel, step: Array) -> LanguageModel:
-        shaping = model.shaping if learn_shaping else start
-        shaping = shaping if schedule is None else shaping.scaled(schedule(step))
-        return eqx.tree_at(lambda m: m.shaping, model, shaping)
-
-    def one_step(carry: tuple[LanguageModel, optax.OptState], step: Array):
-        model, state = carry
-        tokens = text.batch(jax.random.fold_in(key, step), batch, model.length + 1)
-        value = lambda m: next_token_loss(shaped_at(m, step), tokens)  # noqa: E731
-        (loss, entropy), gradient = eqx.filter_value_and_grad(value, has_aux=True)(model)
-        updates, state = optimiser.update(gradient, state)
-        return (eqx.apply_updates(model, updates), state), (loss, entropy)
-
-    run = jax.jit(partial(jax.lax.scan, one_step))
+    how = _How(
+        jnp.asarray(text.tokens), jax.random.key(as_seed(seed)), jnp.asarray(rate), model.shaping, batch, warmup, schedule,
+        learn_shaping,
+    )  # fmt: skip
+    carry = (model, how.optimiser.init(eqx.filter(model, eqx.is_inexact_array)))
     losses, entropies = [], []
-    carry = (model, state)
     for first in range(0, steps, _STEPS_AT_ONCE):
-        carry, (loss, entropy) = run(carry, jnp.arange(first, min(first + _STEPS_AT_ONCE, steps)))
+        carry, (loss, entropy) = _advance(carry, jnp.arange(first, min(first + _STEPS_AT_ONCE, steps)), how)
         if not bool(jnp.isfinite(loss).all()):
             at = first + int(np.argmin(np.isfinite(np.asarray(loss))))
             raise BlowUpError(f"The loss is not a number at step {at}: lower the rate ({rate:g}) or gamma.")
         losses.append(loss)
         entropies.append(entropy)
-    trained = shaped_at(carry[0], jnp.asarray(steps))
+    trained = how.shaped_at(carry[0], jnp.asarray(steps))
     return Training(trained, np.concatenate(losses), np.concatenate(entropies))
+
+
+class _How(eqx.Module):
+    """How a model is trained. Texts, seeds and rates are data: models of one shape share a compiled program."""
+
+    tokens: Int[Array, " length"]
+    key: Key[Array, ""]
+    rate: Float[Array, ""]
+    start: Shaping
+    batch: int = eqx.field(static=True)
+    warmup: int = eqx.field(static=True)
+    schedule: Schedule | None = eqx.field(static=True)
+    learn_shaping: bool = eqx.field(static=True)
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(optax.linear_schedule(0.0, self.rate, self.warmup))
+
+    def shaped_at(self, model: LanguageModel, step: Array) -> LanguageModel:
+        """With the shaping of this step."""
+        shaping = model.shaping if self.learn_shaping else self.start
+        shaping = shaping if self.schedule is None else shaping.scaled(self.schedule(step))
+        return eqx.tree_at(lambda m: m.shaping, model, shaping)
+
+
+@eqx.filter_jit
+def _advance(
+    carry: tuple[LanguageModel, optax.OptState], steps: Int[Array, " steps"], how: _How
+) -> tuple[tuple[LanguageModel, optax.OptState], tuple[Array, Array]]:
+    """The model after some steps, and losses and entropies on the way."""
+
+    def one_step(carry: tuple[LanguageModel, optax.OptState], step: Array):
+        model, state = carry
+        tokens = pieces(how.tokens, jax.random.fold_in(how.key, step), how.batch, model.length + 1)
+
+        def loss_of(model: LanguageModel) -> tuple[Array, Array]:
+            return next_token_loss(how.shaped_at(model, step), tokens)
+
+        (loss, entropy), gradient = eqx.filter_value_and_grad(loss_of, has_aux=True)(model)
+        updates, state = how.optimiser.update(gradient, state)
+        return (eqx.apply_updates(model, updates), state), (loss, entropy)
+
+    return jax.lax.scan(one_step, carry, steps)
 
 
 def _check(model: LanguageModel, text: Text, learn_shaping: bool) -> None:
@@ -109,3 +135,4 @@ def _check(model: LanguageModel, text: Text, learn_shaping: bool) -> None:
     if model.vocabulary < needed:
         got = f"a model with a vocabulary of {model.vocabulary}"
         raise DomainError("vocabulary", got, f"at least {needed}, the size of the text's alphabet")
+    text.check_length(model.length + 1)
