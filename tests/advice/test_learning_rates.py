@@ -155,6 +155,13 @@ def test_adam_scales_with_fan_in_and_fan_out():
     np.testing.assert_allclose(small.weight / large.weight, [2, 8, 8, 4], rtol=1e-12)
 
 
+def test_adam_of_one_layer():
+    """Nothing is hidden: a linear model, whose one layer moves an output by its own tangent kernel."""
+    rates = learning_rates(MLP("tanh", (3, 2)), "adam", 0.1)
+    assert rates.tangent_kernel == 2.0
+    np.testing.assert_allclose([rates.bias, rates.weight], [[0.1], [0.1 / 3]], rtol=1e-12)
+
+
 def test_table_and_groups():
     """What people and optimisers get to see."""
     rates = learning_rates(tune(MLP("tanh", (3, 8, 1))), rate=0.5)

@@ -95,5 +95,21 @@ def test_residual_networks():
         np.testing.assert_allclose(parts.total, frozen_ntk(net, [[1.0, 0.3]]))
     with pytest.raises(DomainError, match="gamma"):
         tune(ResidualMLP("relu", width=8, depth=5, gamma=1.0))
-    with pytest.raises(DomainError, match="renormalised"):
-        tune(ResidualMLP("tanh", width=8, depth=5, gamma=0.5), renormalised=True)
+    with pytest.raises(DomainError, match="gamma"):
+        tune(ResidualMLP("relu", width=8, depth=5, gamma=0.5), renormalised=True)
+
+
+def test_renormalised_residual_networks():
+    r"""$C_W(1 + \frac{2(1+\gamma^2)}{3n})$: the mean metric of a wide network follows the kernel, which without it falls behind by
+    $\frac{1+\gamma^2}{3(-a_1)n}$; $a_1 = -1$ for the sine."""
+    gamma, n, x = 0.6, 10**6, [[1.0]]
+    net = ResidualMLP("sin", width=n, depth=40, gamma=gamma, inputs=1, outputs=1)
+    bare, renormalised = tune(net), tune(net, renormalised=True)
+    factor = 1 + 2 * (1 + gamma**2) / (3 * n)
+    np.testing.assert_allclose(renormalised.C_W, [1.0, *[(1 - gamma**2) * factor] * 38, factor], rtol=1e-13)
+    before, after = flow(bare, x), flow(renormalised, x)
+    layer = np.arange(1, 41)
+    behind, mended = (layer * n * (each.G - before.K).ravel() for each in (before, after))
+    slopes = [(each[38] - each[28]) / 10 for each in (behind, mended)]  # what falls as 1/l adds a constant
+    assert slopes[0] == pytest.approx(-(1 + gamma**2) / 3, rel=0.04)
+    assert abs(slopes[1]) < 0.04 * (1 + gamma**2) / 3

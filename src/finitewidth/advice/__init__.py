@@ -1,27 +1,34 @@
 """Advice: what to do with a network."""
 
-from .._errors import NotTunableError as NotTunableError
-from .block_scale import BlockScale as BlockScale, preserving_scale as preserving_scale, tune_block as tune_block
-from .diagnose import Diagnosis as Diagnosis, diagnose as diagnose
-from .equivalence import equivalence_rates as equivalence_rates
-from .gradients import GradientDiagnosis as GradientDiagnosis, diagnose_gradients as diagnose_gradients
-from .learning_rates import (
-    LearningRates as LearningRates,
-    learning_rates as learning_rates,
-    standard_rates as standard_rates,
-)
-from .numbers import DepthCurves as DepthCurves, Number as Number, depth_curves as depth_curves
-from .scaling import (
-    GroupScaling as GroupScaling,
-    ScalingRule as ScalingRule,
-    TransformerScaling as TransformerScaling,
-    scaling_rule as scaling_rule,
-    transformer_scaling as transformer_scaling,
-)
-from .token_fates import (
-    Fates as Fates,
-    ShapingAdvice as ShapingAdvice,
-    recommend_shaping as recommend_shaping,
-    token_fates as token_fates,
-)
-from .tune import tune as tune
+from typing import TYPE_CHECKING
+
+from .._lazy import offered as _offered
+
+if TYPE_CHECKING:  # a file is loaded when a name of it is first used
+    from .._errors import NotTunableError as NotTunableError
+    from .block_scale import BlockScale as BlockScale, preserving_scale as preserving_scale, tune_block as tune_block
+    from .diagnose import Diagnosis as Diagnosis, diagnose as diagnose
+    from .equivalence import equivalence_rates as equivalence_rates
+    from .gradients import GradientDiagnosis as GradientDiagnosis, diagnose_gradients as diagnose_gradients
+    from .learning_rates import (
+        LearningRates as LearningRates,
+        learning_rates as learning_rates,
+        standard_rates as standard_rates,
+    )
+    from .numbers import DepthCurves as DepthCurves, Number as Number, depth_curves as depth_curves
+    from .scaling import (
+        GroupScaling as GroupScaling,
+        ScalingRule as ScalingRule,
+        TransformerScaling as TransformerScaling,
+        scaling_rule as scaling_rule,
+        transformer_scaling as transformer_scaling,
+    )
+    from .token_fates import (
+        Fates as Fates,
+        ShapingAdvice as ShapingAdvice,
+        recommend_shaping as recommend_shaping,
+        token_fates as token_fates,
+    )
+    from .tune import tune as tune
+
+__all__ = _offered(__name__)

@@ -92,7 +92,7 @@ def tune_block(
     keys = jax.random.split(jax.random.key(as_seed(seed)), count)
     sizes, differences = [], []
     for key in keys:
-        out = as_floats(block(key, stream), "block")
+        out = as_floats(_said(block, key, stream), "block")
         if out.shape != stream.shape:
             raise ShapeError("block", f"outputs of shape {out.shape}", f"{stream.shape}, that of `z`")
         sizes.append(_sizes(np.asarray(stream), np.asarray(out)))
@@ -105,6 +105,14 @@ def tune_block(
     error = float(np.sqrt((count - 1) * np.var(left_out)))
     apart = None if len(stream) == 1 else _scale(np.mean(differences, axis=0), g)
     return BlockScale(g, zz, RR, Rz, xi, error, apart)
+
+
+def _said(block: Callable[..., Any], key: Key[Array, ""], z: Array) -> Any:
+    try:
+        return block(key, z)
+    except Exception as error:  # of a function that is not ours
+        got = f"a function that fails ({type(error).__name__}: {error})"
+        raise ArgumentError("block", got, f"a function of a random key and of z, shape {z.shape}") from error
 
 
 def _sizes(z: np.ndarray, R: np.ndarray) -> tuple[float, float, float]:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from .._entry import entry
 from .._errors import ArgumentError, DomainError, ShapeError
 from .._result import Result
+from .._validation import as_numbers
 from ..expansion import flow
 from ..networks import LayeredNetwork, as_layered
 
@@ -66,7 +67,7 @@ def diagnose(f: Callable[[Any, Any], Any], params: Any, x: Any, nearest: Layered
         >>> fw.diagnose(layers, 0.3 * np.eye(2), np.array([[1.0, 0.5], [0.3, -1.0]])).problems
         ('signals vanish',)
     """
-    names, signals = _named(f(params, x))
+    names, signals = _named(_called(f, params, x))
     squares, correlations, first = zip(
         *(_kernel(signal, name) for name, signal in zip(names, signals, strict=True)), strict=True
     )
@@ -76,6 +77,21 @@ def diagnose(f: Callable[[Any, Any], Any], params: Any, x: Any, nearest: Layered
     if nearest is not None and expected[0] is not None:
         advice = (*advice, _against_theory(mean_square, expected[0], nearest))
     return Diagnosis(mean_square, correlation, *expected, names, problems, advice)
+
+
+def _called(f: Callable[[Any, Any], Any], params: Any, x: Any) -> Any:
+    if not callable(f):
+        raise ArgumentError("f", type(f).__name__, "a function of params and x")
+    if getattr(x, "dtype", None) == np.dtype(
+        bool
+    ):  # a mask, most likely; whoever has such features makes numbers of them
+        raise DomainError("x", "an array of booleans", "numbers")
+    try:
+        return f(params, x)
+    except Exception as error:  # of a function that is not ours
+        raise ArgumentError(
+            "f", f"a function that fails on params and x ({type(error).__name__}: {error})", "one that takes them"
+        ) from error
 
 
 def _named(found: Any) -> tuple[tuple[str, ...], list[np.ndarray]]:
@@ -89,7 +105,14 @@ def _named(found: Any) -> tuple[tuple[str, ...], list[np.ndarray]]:
         )
     if len(pairs) < 2:
         raise ShapeError("f", f"{len(pairs)} named layers", "at least two, to compare")
-    return tuple(str(name) for name, _ in pairs), [np.asarray(signal, dtype=float) for _, signal in pairs]
+    return tuple(str(name) for name, _ in pairs), [_real(signal, f"f, layer {name}") for name, signal in pairs]
+
+
+def _real(signal: Any, argument: str) -> np.ndarray:
+    numbers = np.asarray(as_numbers(signal, argument))
+    if np.iscomplexobj(numbers):
+        raise DomainError(argument, "complex signals", "real ones")
+    return numbers.astype(float)
 
 
 def _kernel(signal: np.ndarray, name: str) -> tuple[float, float, np.ndarray]:

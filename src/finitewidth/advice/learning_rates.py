@@ -18,8 +18,10 @@ from ..activations import Activation
 from ..expansion.tangent_layers import tangent_contributions
 from ..gaussian.line import line_average
 from ..kernels.tangent_map import check_has_tangent_kernel
-from ..networks import MLP, LayeredNetwork, as_layered, as_mlp
+from ..networks import MLP, LayeredNetwork, ResidualMLP, as_layered, as_mlp
+from ..networks.residual import refuse_norm
 from ..realised.parameters import Parameters
+from .gradient_sizes import evenness
 
 _MEANING = {
     "sgd": """\
@@ -115,7 +117,9 @@ def learning_rates(net: LayeredNetwork, optimizer: str = "sgd", rate: float = 1.
 
     **Arguments:**
 
-    - `net`: an MLP; for SGD also a `ResidualMLP`, for which the formula is the same.
+    - `net`: an MLP or a `ResidualMLP`. With skips $\chi_\perp$ is that of PDLT (B.16), and in $S$ the slopes of all later layers of a
+      neuron's path take the place of $\langle|\sigma'|\rangle/\langle\sigma'^2\rangle^{1/2}$ (an average over paths drawn, good to half a
+      per cent); for Adam it must have a readout, `outputs=`, and no norm.
     - `optimizer`: `"sgd"` or `"adam"`.
     - `rate`: the global rate $\eta > 0$.
     - `x`: for Adam, typical inputs (N, n_0), on which $\chi$, $g$ and $\langle|\sigma|\rangle$ depend; entries of size one unless given.
@@ -132,6 +136,7 @@ def learning_rates(net: LayeredNetwork, optimizer: str = "sgd", rate: float = 1.
     eta = as_number(rate, "rate")
     if eta <= 0:
         raise DomainError("rate", f"{eta:g}", "a positive global rate")
+    net = net if x is None else net.reading(x)
     inputs = as_inputs(np.ones((1, net.widths[0])) if x is None else x, "x", net.widths[0])
     bias_factor, weight_factor, tangent_kernel = known[optimizer](net, np.asarray(inputs))
     bias, weight = eta * np.asarray(net.lambda_b) * bias_factor, eta * np.asarray(net.lambda_W) * weight_factor
@@ -158,12 +163,18 @@ def _gradient_descent(net: LayeredNetwork, x: np.ndarray) -> tuple[np.ndarray, n
 
 def _signs(net: LayeredNetwork, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """What `learning_rates` derives for updates by sign, and the tangent kernel of the output."""
-    as_mlp(net)
+    if isinstance(net, ResidualMLP):
+        refuse_norm(net, "optimizer", "'adam'", "'sgd', or norm=None")
+        if net.outputs is None:
+            raise DomainError(
+                "net", "a residual network whose last layer is skipped", "one with a readout, outputs=..."
+            )
     split = tangent_contributions(net, x)
     chain, overlap, K = (np.asarray(part).diagonal(axis1=1, axis2=2) for part in (split.chain, split.overlap, split.K))
     value, slope = _absolute_averages(net.activation, jnp.asarray(K[:-1]))
     sizes = np.append(np.abs(x).mean(axis=1)[None], value, axis=0).mean(axis=1)
-    signs = slope.mean(axis=1) * np.sqrt(2 / math.pi * chain[:-1].mean(axis=1) * np.asarray(net.hidden_widths))
+    spread = evenness(net, K.mean(axis=1), chain.mean(axis=1)) if isinstance(net, ResidualMLP) else slope.mean(axis=1)
+    signs = spread * np.sqrt(2 / math.pi * chain[:-1].mean(axis=1) * np.asarray(net.hidden_widths))
     bias = chain.mean(axis=1) * math.sqrt(net.widths[-1]) / np.append(signs, math.sqrt(net.widths[-1]))
     theta = sum(np.asarray(part).diagonal(axis1=1, axis2=2).mean(axis=1).sum() for part in (split.bias, split.weight))
     return bias, bias / np.asarray(net.widths[:-1]) * overlap.mean(axis=1) / sizes, float(theta)
@@ -171,6 +182,8 @@ def _signs(net: LayeredNetwork, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 def _absolute_averages(activation: Activation, K: Float[Array, "l N"]) -> tuple[np.ndarray, np.ndarray]:
     r"""$\langle|\sigma|\rangle_K$ and $\langle|\sigma'|\rangle_K/\langle\sigma'^2\rangle_K^{1/2}$."""
+    if not K.size:  # one layer: nothing is hidden
+        return np.zeros(K.shape), np.zeros(K.shape)
     kinks = tuple({0.0, *activation.kinks})
     slope = activation.derivative(1)
     value, size = (line_average(lambda z, f=f: jnp.abs(f(z)), K, kinks) for f in (activation, slope))

@@ -15,11 +15,13 @@ from ..expansion import flow
 from ..kernels import frozen_ntk
 from ..networks import MLP, LayeredNetwork, ResidualMLP
 from .equivalence import equivalence_rates
+from .learning_rates import learning_rates
 from .tune import tune
 
 SPREAD = 0.1
 """The relative variance of a kernel up to which networks drawn alike are called alike: a third, in one standard deviation."""
 
+_FIRST_STEP = 0.1  # by which Adam's first step moves an output, in units of the outputs
 _CLOSEST = 0.999  # a skip connection beyond which hardly anything is added
 _MOST_SAMPLES = 256  # of the data, on which the tangent kernel is looked at
 
@@ -168,7 +170,8 @@ def skip_needed(net: MLP, verdict: Criticality, width: float) -> float | None:
 
     if excess(0.0) <= 0:
         return 0.0
-    # from the right, where nu falls to zero: it may first grow with gamma
+    # Nu may first grow with gamma, then it falls to zero: what begins too large comes down through what is wanted once. From the
+    # right, because each nu takes long and the root lies there.
     low = next((g for g in np.arange(0.95, -0.01, -0.05) if excess(max(float(g), 0.0)) > 0), None)
     if low is None or excess(_CLOSEST) > 0:
         return None if excess(_CLOSEST) > 0 else _CLOSEST
@@ -214,6 +217,7 @@ def numbers_of_rates(net: LayeredNetwork, x: Float[np.ndarray, "N n_0"]) -> list
             "a choice, settled on one data set (digits, the best of a few rates); elsewhere untested",
         ),
     ]
+    found += numbers_of_adam(net, some)
     if net.widths[-1] > 1:
         found.insert(
             1,
@@ -225,6 +229,51 @@ def numbers_of_rates(net: LayeredNetwork, x: Float[np.ndarray, "N n_0"]) -> list
                 "PDLT section 10.2",
                 f"{trust}; curvature grows as classes are told apart",
             ),
+        )
+    return found
+
+
+def numbers_of_adam(net: LayeredNetwork, x: Float[np.ndarray, "N n_0"]) -> list[Number]:
+    r"""$\eta$ of `learning_rates(net, "adam")`, and the rates of weights that it means, group by group: the rule of $s = 0$."""
+    unit = learning_rates(net, "adam", 1.0, x)
+    assert unit.tangent_kernel is not None
+    eta = _FIRST_STEP / unit.tangent_kernel
+    trust = (
+        "of Adam's first step, which moves by signs, at one input of this size; a step of a tenth is a choice: search over a factor of ten "
+        "about it, and lower it as the error falls"
+    )
+    found = [
+        Number(
+            "adam_rate",
+            eta,
+            "eta of learning_rates(advice.net, 'adam', x=inputs)",
+            f"its first step moves an output by {_FIRST_STEP:g}, each layer by its share",
+            "PDLT (8.6), (9.93), with signs for gradients",
+            trust,
+        )
+    ]
+    hidden = range(1, net.depth - 1)
+    groups = {"first": [0], "hidden": hidden, "last": [net.depth - 1] if net.depth > 1 else []}
+    powers = {"first": "-1/2", "hidden": "-3/2", "last": "-1"}
+    for name, layers in groups.items():
+        if len(layers) == 0:
+            continue
+        rates = eta * unit.weight[list(layers)]
+        most = f", median of {len(layers)} layers, {rates.min():.2g} to {rates.max():.2g}" if len(layers) > 1 else ""
+        scaling = (
+            f"falls with the width as n^({powers[name]}) at fixed skips (the NTK's rule, s = 0)"
+            if net.depth > 1
+            else "no hidden width"
+        )
+        found.append(
+            Number(
+                f"adam_{name}",
+                float(np.median(rates)),
+                f"rate of Adam for weights of the {name} layer{'s' if name == 'hidden' else ''}{most}",
+                scaling,
+                "`scaling_rule(s=0)`, PDLT (8.6)",
+                trust,
+            )
         )
     return found
 

@@ -205,7 +205,7 @@ def transformer_scaling(width: float, depth: float, alpha: float = 1.0) -> Trans
     - `alpha`: residual branches are multiplied by $m_L^{-\alpha}$; 1/2 is depth-muP.
 
     Examples:
-        >>> fw.advice.transformer_scaling(width=4, depth=2).hidden_rate
+        >>> fw.advice.transformer_scaling(width=4.0, depth=2.0).hidden_rate
         0.25
     """
     m_N, m_L = as_number(width, "width"), as_number(depth, "depth")

@@ -5,7 +5,7 @@ from typing import TypeVar
 import numpy as np
 
 from .._entry import entry
-from .._errors import DomainError, NotTunableError
+from .._errors import NotTunableError
 from ..critical.classes.classify import criticality
 from ..critical.classes.renormalised import renormalised_C_W
 from ..critical.large_depth.residual import critical_gamma
@@ -40,7 +40,7 @@ def tune(net: Kind, renormalised: bool = False) -> Kind:
 
     - `net`: any MLP, or residual one.
     - `renormalised`: correct $C_W$ of each layer after the first for the width of the layer before it,
-      $C_W(1+\frac2{3n})$ in the $K^\star = 0$ class, PDLT (5.142); MLPs only.
+      $C_W(1+\frac2{3n})$ in the $K^\star = 0$ class, PDLT (5.142), and $C_W(1+\frac{2(1+\gamma^2)}{3n})$ with skips.
 
     Examples:
         >>> net = fw.tune(fw.MLP("relu", (2, 8, 8, 1)))
@@ -60,9 +60,10 @@ def tune(net: Kind, renormalised: bool = False) -> Kind:
         raise NotTunableError(verdict.activation, verdict.reason)
     C_b, C_W = np.full(net.depth, verdict.point.C_b), np.full(net.depth, verdict.point.C_W)
     if isinstance(net, ResidualMLP):
-        if renormalised:
-            raise DomainError("renormalised", "True for a residual network", "False, or an MLP")
-        rest = 1 - critical_gamma(float(net.gamma)) ** 2
+        gamma = critical_gamma(float(net.gamma))
+        rest = 1 - gamma**2
+        if renormalised:  # the readout, which has no skip, is read from neurons that have one
+            C_W[1:] = [renormalised_C_W(net.activation, width, gamma=gamma) / rest for width in net.hidden_widths]
         C_b[net.has_skip] *= rest
         C_W[net.has_skip] *= rest
     elif renormalised:
