@@ -87,9 +87,9 @@ def test_a_network(made):
         assert agrees(cell, worst[name]), name
 
 
-def test_a_transformer(made_transformer):
+def test_a_transformer(made_up_transformer):
     """Tokens by depth, their fates, and those for other gammas and temperatures."""
-    data, tables = json.loads(made_transformer.to_json()), tables_of(made_transformer.to_html())
+    data, tables = json.loads(made_up_transformer.to_json()), tables_of(made_up_transformer.to_html())
     fates, by_depth, advice = tables
     of = data["by_depth"]
     assert by_depth[0] == ["block", "mean square norm", "5 % to 95 %", "mean correlation", "5 % to 95 %"]

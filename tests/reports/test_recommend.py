@@ -54,8 +54,19 @@ def test_networks_as_advised(deep):
     for net in (advice.net, advice.plain):
         rates = fw.learning_rates(net, "sgd", 0.3)
         np.testing.assert_allclose(rates.bias, rates.weight, rtol=1e-12)
-    with pytest.raises(fw.ArgumentError, match="net"):
-        fw.learning_rates(advice.net, "adam")
+
+
+def test_adam(deep):
+    """PDLT (8.13): the first step moves an output by a tenth, and rates of groups are those of `learning_rates`."""
+    advice, x = deep
+    numbers = advice.numbers
+    rates = fw.learning_rates(advice.net, "adam", numbers["adam_rate"].value, numbers["input_scale"].value * x)
+    assert rates.rate * rates.tangent_kernel == pytest.approx(0.1, rel=1e-9)
+    assert numbers["adam_first"].value == pytest.approx(rates.weight[0], rel=1e-9)
+    assert numbers["adam_hidden"].value == pytest.approx(np.median(rates.weight[1:-1]), rel=1e-9)
+    assert numbers["adam_last"].value == pytest.approx(rates.weight[-1], rel=1e-9)
+    assert "s = 0" in numbers["adam_hidden"].reason
+    assert "torch.optim.Adam" in str(advice)
 
 
 def test_rates(deep):
@@ -88,7 +99,12 @@ def test_all_media(deep):
         }
         assert f"{name}: {number.meaning}. Because: {number.reason}. Trust: {number.trust}." in text
         assert number.equation.split(",")[0] in text
+    assert advice.sections[-1].title == "What to do"
+    assert str(advice).splitlines()[0].strip("╭─╮ ") == "finitewidth recommendation: relu MLP"
+    assert "For cross-entropy take `cross_entropy_rate`" in text
     page = advice.to_html()
+    assert "<title>finitewidth recommendation: relu MLP</title>" in page
+    assert '<td class="left words">variance of weights, times fan-in</td>' in page
     assert page.count("<svg") == 4
     assert "gamma * z" in page
     assert re.search(r"Too deep for its width: .* skip connections of strength 0\.9", text)
@@ -100,6 +116,7 @@ def test_wide_networks_need_nothing():
     assert advice.numbers["gamma"].value == 0
     assert isinstance(advice.net, fw.MLP)
     assert "cross_entropy_rate" not in advice.numbers
+    assert "cross" not in advice.sections[-1].parts[-2].text
     assert "typical" not in advice.data
     assert "gamma * z" not in str(advice)
 

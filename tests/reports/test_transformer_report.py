@@ -24,6 +24,7 @@ def transformer(gamma=0.3, heads=2):
 NET = transformer().at(width=64, depth=16)
 
 
+@pytest.mark.measured
 def test_everything_is_there(made_transformer):
     """Tokens by depth, fates, advice, agreement, in types that JSON knows and in words."""
     data = json.loads(made_transformer.to_json())
@@ -42,13 +43,14 @@ def test_everything_is_there(made_transformer):
     assert "→" in text
 
 
-def test_the_page_is_whole(made_transformer):
+def test_the_page_is_whole(made_up_transformer):
     """Two drawings, three tables, nothing to fetch."""
-    page = made_transformer.to_html()
+    page = made_up_transformer.to_html()
     assert (page.count("<svg"), page.count("<table")) == (4, 3)
     assert "http" not in page.split("<body>")[1]
 
 
+@pytest.mark.measured
 def test_risk_grows_with_gamma(made_transformer):
     """Tokens diffuse at a speed of gamma squared."""
     wrong = np.array(
@@ -87,12 +89,12 @@ def test_what_is_no_transformer_is_refused(net, start, argument):
         transformer_report(net, start, paths=8, networks=2)
 
 
-def test_own_tokens(made_transformer):
+def test_own_tokens(made_up_transformer):
     """The report is about the covariance that it was given."""
     start = np.array([[1.0, 0.5], [0.5, 2.0]])
     own = about_transformer(NET, start).data
     assert (own["tokens"], own["correlation"]) == (2, pytest.approx(0.5 / np.sqrt(2)))
-    assert made_transformer.data["config"]["correlation"] == pytest.approx(0.2)
+    assert made_up_transformer.data["config"]["correlation"] == pytest.approx(0.2)
 
 
 @pytest.mark.measured

@@ -30,6 +30,10 @@ exit codes: 0 done, 2 bad input, 130 interrupted.
 
 _COMMANDS = (report, recommend, activations, phase_diagram, simulate, sde)
 _BAD_INPUT, _INTERRUPTED = 2, 130
+_IN_HASTE = (
+    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1 "
+    "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,7 +71,15 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def _compile_in_haste() -> None:
+    """A command runs most of its programs once: the compiler, which reads this at its first use, need not take its time. What the
+    user says in XLA_FLAGS comes later, and holds."""
+    if "jax" not in sys.modules:
+        os.environ["XLA_FLAGS"] = f"{_IN_HASTE} {os.environ.get('XLA_FLAGS', '')}".strip()
+
+
 def _guarded(args: argparse.Namespace) -> int:
+    _compile_in_haste()
     from .._compile import compilation_cache
     from .._errors import ArgumentError, BlowUpError
 

@@ -112,12 +112,21 @@ def deviations_by_layer(table: Deviations, axes: "Axes | None" = None) -> "Axes"
 
 @entry()
 def deviations_by_time(table: Moments, axes: "Axes | None" = None) -> "Axes":
-    """Deviations of trained networks from theory by time, in standard errors, with a band of ±4. The end of training, at an infinite
+    r"""Deviations of trained networks from theory by time, in standard errors, with a band of ±4. The end of training, at an infinite
     time, stands on the right.
 
     **Arguments:**
 
     - `table`: what `compare` returns of predictions.
+
+    Examples:
+        >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
+        >>> data = [[1.0, 0.5]], [[1.0]], [[0.3, -1.0]]
+        >>> trained = fw.train(net, *data, networks=2, steps=2)
+        >>> rate = trained.training.rate
+        >>> theory = fw.predict(net, *data, algorithm="gradient_descent", rate=rate, steps=2)
+        >>> fw.figures.deviations_by_time(fw.compare(theory, trained)).get_xlabel()
+        'time, rate $\\times$ steps'
     """
     axes = one_axes(axes)
     time = np.array([row.time for row in table.rows])

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,9 @@ class Document(Result):
     `head` says what it is about, `foot` what made it; `sections` are read in between.
     """
 
+    kind: ClassVar[str] = "report"
+    """What it calls itself at its head."""
+
     head: Section
     sections: tuple[Section, ...]
     foot: Section
@@ -39,12 +42,12 @@ class Document(Result):
         """A page that needs nothing but itself."""
         from .html import page
 
-        return page(self.head, self.sections, self.foot)
+        return page(self.kind, self.head, self.sections, self.foot)
 
     def __rich__(self) -> "RenderableType":
         from .terminal import whole
 
-        return whole(self.head, self.sections, self.foot)
+        return whole(self.kind, self.head, self.sections, self.foot)
 
     def __str__(self) -> str:
         from .terminal import as_text
@@ -55,7 +58,7 @@ class Document(Result):
         """What to see first of each section."""
         facts = [(section.title, fact.label, fact.value) for section in self.sections for fact in section.facts]
         section, label, value = (np.array(column, dtype=object) for column in zip(*facts, strict=True))
-        return Table({"report": self.head.title}, {"section": section, "what": label, "value": value})
+        return Table({self.kind: self.head.title}, {"section": section, "what": label, "value": value})
 
     def _repr_html_(self) -> str:
         """The page, in a frame of its own so that its style stays inside."""

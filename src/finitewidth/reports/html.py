@@ -9,13 +9,13 @@ from .section import Bars, Cell, Code, Column, Details, Drawing, Fact, Part, Sec
 from .svg import svg
 
 
-def page(head: Section, sections: Iterable[Section], foot: Section) -> str:
+def page(kind: str, head: Section, sections: Iterable[Section], foot: Section) -> str:
     """The page: what it is about, the facts on cards, and section by section what there is to say."""
     shown = [section for section in (*sections, foot) if section.parts]
     facts = [fact for section in shown for fact in section.facts]
     about = f'<div class="soft">{_parts(head.parts)}</div>\n'
     body = about + _cards(facts) + "".join(map(_section, shown))
-    title = escape(f"finitewidth report: {head.title}")
+    title = escape(f"finitewidth {kind}: {head.title}")
     return Template(_file("frame.html")).substitute(title=title, style=_file("page.css"), body=body)
 
 
@@ -72,7 +72,8 @@ def _cells(column: Column) -> list[str]:
 
 
 def _side(column: Column) -> str:
-    return "left" if column.left else ""
+    """Words stand on the left, and wrap where there are many."""
+    return ("left words" if column.wide else "left") if column.left else ""
 
 
 def _classes(*names: str) -> str:

@@ -66,6 +66,8 @@ class Recommendation(Document):
       by depth; `curves` has them as arrays.
     """
 
+    kind = "recommendation"
+
     net: LayeredNetwork
     plain: LayeredNetwork
     numbers: dict[str, Number]
@@ -137,13 +139,15 @@ def recommend(
         C_W = median_C_W(typical_scale_invariant(net, x[:1]), point.C_W, L)
         sections.insert(0, about_typical_networks(typical, C_W))
     reason = None if other is None else refused.reason
-    code = about_code(initialisation(point), of_inputs(point), _call(sigma, L, n, n_L), gamma)
+    code = about_code(
+        initialisation(point), of_inputs(point), _call(sigma, L, n, n_L), gamma, "cross_entropy_rate" in by_name
+    )
     head = about_verdict(net, sigma.name, reason, by_name)
     made = plain(meta(seed=seed, inputs=described))
     foot = Section(
         "meta", "How this was made", made, (Words(_LIMIT, Tone.SOFT), Words(f"Inputs: {described}.", Tone.SOFT))
     )
-    told = (head, about_numbers(numbers), code, *sections)
+    told = (head, about_numbers(numbers), *sections, code)
     return Recommendation(about_network(net), told, foot, advised, advised_network(net, None), by_name, curves)
 
 
@@ -152,7 +156,11 @@ def _call(sigma: Activation, depth: int, width: int, outputs: int) -> str:
     return (
         f"advice = fw.recommend(activation={name}, depth={depth}, width={width}, outputs={outputs}, data=x)\n"
         "rates = fw.learning_rates(advice.net, 'sgd', rate=advice.numbers['sgd_rate'].value)\n"
-        "optimizer = torch.optim.SGD(rates.parameter_groups(linear_layers))"
+        "optimizer = torch.optim.SGD(rates.parameter_groups(linear_layers))\n"
+        "# or, with inputs as scaled above:\n"
+        "inputs = advice.numbers['input_scale'].value * x\n"
+        "rates = fw.learning_rates(advice.net, 'adam', rate=advice.numbers['adam_rate'].value, x=inputs)\n"
+        "optimizer = torch.optim.Adam(rates.parameter_groups(linear_layers))"
     )
 
 

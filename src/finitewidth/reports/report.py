@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._entry import entry
-from .._errors import ValidityWarning
+from .._errors import DomainError, ValidityWarning
 from .._validation import as_count
 from ..critical import Criticality, criticality
 from ..ensembles import simulate
 from ..expansion import flow
-from ..networks import MLP, as_mlp
+from ..networks import MLP, ResidualMLP, as_mlp
 from ..results import Flow
 from .comparison.flows import Comparison, compare_flows
 from .document import Document
@@ -64,13 +64,13 @@ class Report(Document):
 
 @entry()
 def report(
-    net: MLP, x: Any = None, *, networks: int | None = None, seed: int = 0, progress: bool | None = None
+    net: MLP | ResidualMLP, x: Any = None, *, networks: int | None = None, seed: int = 0, progress: bool | None = None
 ) -> Report:
     r"""Criticality, kernel, vertex and fluctuations of a network by depth, laid over a quick simulation.
 
     **Arguments:**
 
-    - `net`: the network, tuned or not.
+    - `net`: an MLP, tuned or not; there is no report on residual networks, which are refused with what to call instead.
     - `x`: inputs, shape (N, n_0). By default two inputs of correlation one half; their mean square is one, or, for a
       network tuned to a finite $K^\star$, the one that makes $K^{(1)} = K^\star$.
     - `networks`: how many networks to draw; by default as many as a few seconds allow.
@@ -82,6 +82,11 @@ def report(
         >>> fw.report(net, [[1.0, 0.5], [0.3, -1.0]], networks=1000).data["network"]["depth"]
         3
     """
+    if isinstance(net, ResidualMLP):
+        want = (
+            "an MLP; with skips, `flow`, `simulate` and `compare` say what a report would, and `recommend` what to do"
+        )
+        raise DomainError("net", "a residual network", want)
     as_mlp(net)
     if x is not None:
         net.first_kernel(x)  # bad inputs are refused before any work

@@ -37,10 +37,10 @@ def as_text(renderable: RenderableType) -> str:
     return "\n".join(line.rstrip() for line in sink.getvalue().rstrip().splitlines())
 
 
-def whole(head: Section, sections: Iterable[Section], foot: Section) -> RenderableType:
+def whole(kind: str, head: Section, sections: Iterable[Section], foot: Section) -> RenderableType:
     """A document, section by section."""
     about = Styled(Group(*_shown(head.parts)), "bold")
-    panel = Panel(about, title=f"finitewidth report: {head.title}", width=WIDTH, border_style="blue")
+    panel = Panel(about, title=f"finitewidth {kind}: {head.title}", width=WIDTH, border_style="blue")
     return Group(panel, *(_section(section) for section in (*sections, foot) if section.parts))
 
 

@@ -76,8 +76,8 @@ def _quadruples(*symmetries: Permutation) -> Callable[[int], Index]:
     """One entry of each set that the symmetries (which are involutions that commute) make equal."""
     products = [(0, 1, 2, 3), *symmetries]
     if len(symmetries) == 2:
-        first, second = symmetries
-        products.append(tuple(first[i] for i in second))  # type: ignore[arg-type]
+        first, (a, b, c, d) = symmetries
+        products.append((first[a], first[b], first[c], first[d]))
 
     def index(samples: int) -> Index:
         every = itertools.product(range(samples), repeat=4)

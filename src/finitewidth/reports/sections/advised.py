@@ -81,8 +81,8 @@ def _words(number: Number) -> dict[str, str]:
     return {name: getattr(number, name) for name in ("meaning", "reason", "equation", "trust")}
 
 
-def about_code(initialisation: str, inputs: str, call: str, gamma: float) -> Section:
-    """Lines to copy."""
+def about_code(initialisation: str, inputs: str, call: str, gamma: float, of_classes: bool) -> Section:
+    """Lines to copy; the rate of cross-entropy where there are classes."""
     parts = [Words(inputs), Code(initialisation)]
     if gamma:
         lines = (
@@ -94,14 +94,12 @@ def about_code(initialisation: str, inputs: str, call: str, gamma: float) -> Sec
             "# forward, hidden layers: z = layer(activation(z)) + gamma * z"
         )
         parts += [Words("Then give hidden layers ways around them:"), Code(lines)]
-    parts += [Words(_RATES), Code(call)]
-    return Section("code", "Lines to copy", plain({"initialisation": initialisation, "rates": call}), tuple(parts))
+    parts += [Words(_RATES + (_OF_CLASSES if of_classes else "")), Code(call)]
+    return Section("code", "What to do", plain({"initialisation": initialisation, "rates": call}), tuple(parts))
 
 
-_RATES = (
-    "Rates by layer. For cross-entropy take `cross_entropy_rate`; search over a factor of ten about it, which differs from network to "
-    "network."
-)
+_RATES = "Rates by layer. Search over a factor of ten about this rate: the best one differs from network to network."
+_OF_CLASSES = " For cross-entropy take `cross_entropy_rate` in its place."
 
 
 def about_typical_networks(typical: TypicalNetworks, C_W: float | None) -> Section:
