@@ -19,6 +19,7 @@ DEFAULT_RATES, FACTORS = (0.01, 0.03, 0.1), (0.3, 1.0, 3.0)
 RATES = len(FACTORS)
 WAYS = {"recommend": "#D55E00", "plain": "#CC79A7", "He": "#0072B2", "Xavier": "#009E73", "PyTorch": "#808080"}
 OURS = ("recommend", "plain")
+SKIPS = " + skips"
 
 
 def digits():
@@ -47,7 +48,7 @@ def drawn(way, net, random):
     if way == "He":
         C_b, C_W = 0 * C_b, 0 * C_W + 2
     hidden = layer((net.depth - 1, WIDTH, WIDTH), C_b[:-1], C_W[:-1])
-    return *hidden, *layer((10, WIDTH), C_b[-1], C_W[-1])
+    return *hidden, *layer((net.widths[-1], WIDTH), C_b[-1], C_W[-1])
 
 
 def rates_of(way, net, rate, place):
@@ -92,14 +93,15 @@ def trainer(sigma):
     return jax.jit(jax.vmap(train, in_axes=(0, 0, 0, 0, 0, 0, None, None, None, None)))
 
 
-def results(activation, depth, train, test, run):
-    """Final training loss and test accuracy, for every way: (rates, seeds)."""
-    advice = fw.recommend(activation=activation, depth=depth, width=WIDTH, outputs=10, data=train[0])
+def results(activation, depth, train, test, run, ways=tuple(WAYS)):
+    """Final training loss and test accuracy, for every way: (rates, seeds). A default "+ skips" has the skips that are advised."""
+    outputs = int(train[1].max()) + 1
+    advice = fw.recommend(activation=activation, depth=depth, width=WIDTH, outputs=outputs, data=train[0])
     scale, rate = (advice.numbers[name].value for name in ("input_scale", "cross_entropy_rate"))
-    nets = dict.fromkeys(WAYS, advice.plain) | {"recommend": advice.net}
-    cases = [(way, place, seed) for way in WAYS for place in range(RATES) for seed in range(SEEDS)]
+    nets = dict.fromkeys(ways, advice.plain) | {"recommend": advice.net}
+    cases = [(way, place, seed) for way in ways for place in range(RATES) for seed in range(SEEDS)]
     # the same numbers are drawn for every rate, and the same batches for every way
-    params = [drawn(way, nets[way], np.random.default_rng(seed)) for way, _, seed in cases]
+    params = [drawn(way.removesuffix(SKIPS), nets[way], np.random.default_rng(seed)) for way, _, seed in cases]
     params = tuple(jnp.asarray(np.stack(part), jnp.float32) for part in zip(*params, strict=True))
     weight, bias = (
         jnp.asarray(np.stack(part), jnp.float32)
@@ -107,11 +109,31 @@ def results(activation, depth, train, test, run):
     )
     scales = jnp.asarray([scale if way in OURS else 1.0 for way, _, _ in cases], jnp.float32)
     gamma = float(getattr(advice.net, "gamma", 0.0))
-    gammas = jnp.asarray([gamma if way == "recommend" else 0.0 for way, _, _ in cases], jnp.float32)
-    batches = np.stack([np.random.default_rng(seed).integers(TRAIN, size=(STEPS, BATCH)) for _, _, seed in cases])
+    skips = [way == "recommend" or way.endswith(SKIPS) for way, _, _ in cases]
+    gammas = jnp.asarray(gamma * np.array(skips), jnp.float32)
+    count = len(train[0])
+    batches = np.stack([np.random.default_rng(seed).integers(count, size=(STEPS, BATCH)) for _, _, seed in cases])
     sets = (jnp.asarray(part, jnp.float32 if part.ndim == 2 else int) for part in (*train, *test))
     found = run(params, weight, bias, scales, gammas, jnp.asarray(batches), *sets)
-    return [np.asarray(part).reshape(len(WAYS), RATES, SEEDS) for part in found]
+    return [np.asarray(part).reshape(len(ways), RATES, SEEDS) for part in found]
+
+
+def best_of(by_depth, place):
+    """Losses and accuracies of one way at its best rate, the one with the lowest mean training loss: (depths, seeds) each."""
+    shown = []
+    for losses, accuracies in by_depth:
+        mine = np.nan_to_num(losses[place], nan=np.inf)
+        best = int(np.argmin(mine.mean(axis=1)))
+        shown.append((mine[best], accuracies[place][best]))
+    return list(zip(*shown, strict=True))
+
+
+def drawn_by_depth(panel, values, place, color, **style):
+    """Medians over seeds, with the range of all."""
+    middle = [np.median(each) for each in values]
+    spread = [(m - np.min(e), np.max(e) - m) for m, e in zip(middle, values, strict=True)]
+    shift = np.array(DEPTHS) * 1.03 ** (place - 1.5)
+    panel.errorbar(shift, middle, np.transpose(spread), color=color, marker="o", markersize=4, capsize=2, **style)
 
 
 def main():
@@ -122,18 +144,8 @@ def main():
         run = trainer(fw.ACTIVATIONS[activation].value)
         by_depth = [results(activation, depth, train, test, run) for depth in DEPTHS]
         for place, (way, color) in enumerate(WAYS.items()):
-            shown = []
-            for losses, accuracies in by_depth:
-                mine = np.nan_to_num(losses[place], nan=np.inf)
-                best = int(np.argmin(mine.mean(axis=1)))
-                shown.append((mine[best], accuracies[place][best]))
-            for row, values in enumerate(zip(*shown, strict=True)):
-                middle = [np.median(each) for each in values]
-                spread = [(m - np.min(e), np.max(e) - m) for m, e in zip(middle, values, strict=True)]
-                shift = np.array(DEPTHS) * 1.03 ** (place - 1.5)
-                axes[row, column].errorbar(
-                    shift, middle, np.transpose(spread), color=color, marker="o", markersize=4, capsize=2, label=way
-                )
+            for row, shown in enumerate(best_of(by_depth, place)):
+                drawn_by_depth(axes[row, column], shown, place, color, label=way)
         axes[0, column].set(title=activation, yscale="log", ylabel="training loss" if column == 0 else "")
         axes[1, column].set(xlabel="depth", ylim=(0, 1), ylabel="test accuracy" if column == 0 else "")
         for panel in axes[:, column]:

@@ -43,3 +43,26 @@ def test_third_order_of_the_information_of_neurons():
     at_zero = 2 * third[0] - third[1]
     assert at_zero == pytest.approx(-20 / 48, rel=0.02)
     assert at_zero != pytest.approx(-26 / 48, rel=0.2)
+
+
+def test_convex_functions_and_jensen():
+    """PDLT (A.9)-(A.10): convex functions lie below their chords; with the sign printed, Jensen's inequality would be reversed."""
+    random = np.random.default_rng(0)
+    a, share = random.normal(size=(2, 1000)), random.uniform(size=1000)
+    for convex in (np.square, np.exp, np.abs):
+        below = convex(share * a[0] + (1 - share) * a[1]) - share * convex(a[0]) - (1 - share) * convex(a[1])
+        assert below.max() < 1e-12
+        assert below.min() < -0.1
+        assert np.mean(convex(a[0])) > convex(np.mean(a[0]))
+
+
+def test_entropies_of_independent_observables_add():
+    """PDLT (A.8): equality for independent bits, which the sign printed excludes; less for dependent ones."""
+
+    def entropy_of(p):
+        return -float(np.sum(p[p > 0] * np.log(p[p > 0])))
+
+    independent, mirrored = np.full((2, 2), 0.25), np.diag([0.5, 0.5])
+    for joint, expected in ((independent, 2 * math.log(2)), (mirrored, math.log(2))):
+        assert entropy_of(joint) == pytest.approx(expected, rel=1e-14)
+        assert sum(entropy_of(joint.sum(axis=axis)) for axis in (0, 1)) == pytest.approx(2 * math.log(2), rel=1e-14)

@@ -1,6 +1,7 @@
 """What the pages say is true: their examples run, the tests they name exist, every formula can be set."""
 
 import ast
+import inspect
 import re
 import subprocess
 import warnings
@@ -10,6 +11,7 @@ import matplotlib
 import pytest
 
 import capabilities
+import finitewidth
 import mathml
 import outputs
 from finitewidth import ValidityWarning
@@ -42,7 +44,34 @@ def docstrings(source):
 
 
 WITH_EXAMPLES = [page for page in PAGES if examples(page)]
-COMPILED_FOR_LONG = ("learning", "realised")  # pages that run in the measured tier alone: small sizes would not help
+WITH_OUTPUTS = [page for page in PAGES if outputs.has_outputs(page.read_text("utf-8"))]
+ONLY_EXAMPLES = [page for page in WITH_EXAMPLES if page not in WITH_OUTPUTS]
+
+
+def of_library(node):
+    """What `fw.room.name` in an example stands for; `None` if it is something else. An `AttributeError` if there is no such thing."""
+    if isinstance(node, ast.Name):
+        return finitewidth if node.id == "fw" else None
+    if not isinstance(node, ast.Attribute):
+        return None
+    owner = of_library(node.value)
+    return getattr(owner, node.attr) if inspect.ismodule(owner) or inspect.isclass(owner) else None
+
+
+def wrong_calls(code):
+    """Calls of the library that its signatures do not know."""
+    for node in ast.walk(ast.parse(code)):
+        called = of_library(node.func) if isinstance(node, ast.Call) else of_library(node)
+        if not isinstance(node, ast.Call) or called is None:
+            continue
+        signature = inspect.signature(called)
+        places = [arg for arg in node.args if not isinstance(arg, ast.Starred)]
+        names = {keyword.arg: None for keyword in node.keywords if keyword.arg is not None}
+        whole = len(places) == len(node.args) and len(names) == len(node.keywords)
+        try:
+            (signature.bind if whole else signature.bind_partial)(*places, **names)
+        except TypeError as error:
+            yield f"{ast.unparse(node)}: {error}"
 
 
 def small(code):
@@ -60,14 +89,35 @@ def run_quietly(code, page):
         exec(compile(code, name(page), "exec"), {})
 
 
-@pytest.mark.parametrize("page", [page for page in WITH_EXAMPLES if page.stem not in COMPILED_FOR_LONG], ids=name)
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
+def test_the_examples_of_a_page_call_what_there_is(page):
+    assert list(wrong_calls(examples(page))) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("fw.flow(net, x, depth=3)", "unexpected keyword"),
+        ("fw.critical.optimal_gamma('relu')", "missing"),
+        ("print(fw.criticality(*names, wrong=1))", "unexpected keyword"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_found(code, message):
+    (found,) = wrong_calls(code)
+    assert message in found
+    with pytest.raises(AttributeError, match="no_such_verb"):
+        list(wrong_calls("x = fw.no_such_verb"))
+    assert list(wrong_calls("fw.flow(net, **settings); law.flow(1, 2, 3, 4, 5, 6, 7)")) == []
+
+
+@pytest.mark.parametrize("page", [page for page in ONLY_EXAMPLES if page.parent.name != "rooms"], ids=name)
 def test_the_examples_of_a_page_run(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # some examples write files
     run_quietly(small(examples(page)), page)
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
+@pytest.mark.parametrize("page", ONLY_EXAMPLES, ids=name)
 def test_the_examples_of_a_page_run_as_they_stand(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
@@ -81,16 +131,16 @@ def pieces(text):
 
 
 def with_outputs(page):
-    """Pages of rooms in the measured tier: the names in their examples are checked above."""
-    return pytest.param(page, marks=pytest.mark.measured) if page.parent.name == "rooms" else page
+    """Pages of rooms and tutorials in the measured tier: the calls in their examples are checked above, and most of the time goes into
+    compiling what the room's own tests compile too."""
+    return pytest.param(page, marks=pytest.mark.measured) if page.parent.name in ("rooms", "tutorials") else page
 
 
-@pytest.mark.parametrize(
-    "page", [with_outputs(page) for page in PAGES if outputs.has_outputs(page.read_text("utf-8"))], ids=name
-)
+@pytest.mark.parametrize("page", [with_outputs(page) for page in WITH_OUTPUTS], ids=name)
 def test_outputs_are_what_examples_print(page, monkeypatch, tmp_path):
     """Word by word, and numbers to three digits; `docs/outputs.py` writes them anew."""
     monkeypatch.chdir(tmp_path)
+    matplotlib.use("Agg")
     for shown, printed in outputs.outputs(page.read_text("utf-8")):
         words, numbers = pieces(shown)
         new_words, new_numbers = pieces(printed)
@@ -118,6 +168,30 @@ def test_small_examples_are_small():
 def test_every_test_named_on_a_page_exists(page):
     named = re.findall(r"`(tests/[\w/]+\.py(?:::\w+)+)`", page.read_text("utf-8"))
     assert [test for test in named if not capabilities.is_test(test, REPOSITORY)] == []
+
+
+def missing_names(text):
+    """Names of the library in code between backticks that it does not have."""
+    said = {each for code in re.findall(r"`([^`\n]+)`", text) for each in re.findall(r"\bfw\.([A-Za-z_][\w.]*)", code)}
+    missing = []
+    for path in sorted(said):
+        found = finitewidth
+        for part in path.rstrip(".").split("."):
+            found = getattr(found, part, None)
+        missing += [path] if found is None else []
+    return missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_name_on_a_page_exists(page):
+    assert missing_names(page.read_text("utf-8")) == []
+
+
+def test_a_name_that_does_not_exist_is_found():
+    assert missing_names("`fw.flow(net)`, `fw.critical.fixed_points`, `fw.trian(net)`, `x = fw.exact.nothing`") == [
+        "exact.nothing",
+        "trian",
+    ]
 
 
 @pytest.mark.parametrize("path", PAGES + SOURCES, ids=name)
