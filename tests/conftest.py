@@ -56,9 +56,11 @@ def pytest_collection_finish(session):
 
 
 def pytest_configure(config):
-    """The fast tier does without the emitters that make faster code in a longer time; XLA reads this at its first use."""
+    """The fast tier does without the emitters that make faster code in a longer time, and without threads that compile parts of one
+    program; XLA reads this at its first use."""
     if not config.getoption("--measured"):
-        os.environ["XLA_FLAGS"] = f"--xla_cpu_use_fusion_emitters=false {os.environ.get('XLA_FLAGS', '')}".strip()
+        in_haste = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+        os.environ["XLA_FLAGS"] = f"{in_haste} {os.environ.get('XLA_FLAGS', '')}".strip()
 
 
 def pytest_collection_modifyitems(config, items):

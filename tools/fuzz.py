@@ -1,4 +1,4 @@
-"""Wrong calls of every public function, and what becomes of them: `python tools/fuzz.py --calls 10000`.
+"""Wrong calls of every public function, and what becomes of them: `python tools/fuzz.py`.
 
 The examples in the docstrings are the right calls. In each of the wrong ones one argument or two are replaced: by another type, another
 shape, NaN, infinity, numbers that are huge or tiny, text, True, masked arrays, models of other libraries. What happens is counted:
@@ -51,6 +51,7 @@ LEFT_OUT = {
 }
 NAN_HAS_A_MEANING = {"phase_diagram"}  # where the kernel has no fixed point, or none that can be found
 CLASSES = (
+    'fw.ResidualMLP("relu", width=8, depth=3, gamma=0.5, C_b=0.0, C_W=1.5, lambda_b=1.0, lambda_W=1.0, inputs=2, outputs=1)',
     'fw.MLP("relu", (2, 8, 8, 1), C_b=0.0, C_W=2.0, lambda_b=1.0, lambda_W=1.0)',
     "fw.ShapedAttention(0.3, tau0=1.0, heads=2, mask=None, key_width=None, output_projection=False, exponent=0.5)",
     "fw.ShapedResNet(0.3, hidden_ratio=1.0)",
@@ -176,9 +177,14 @@ def public_modules() -> list[ModuleType]:
     return found
 
 
+def name_of(function: Callable[..., Any]) -> str:
+    """With its room, for two rooms may have functions of one name."""
+    return f"{function.__module__.split('.')[1]}.{function.__qualname__}"
+
+
 def right_calls(only: str = "") -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
-    """The public functions with the arguments that they have in the examples of all docstrings, the first time; with `only`, in the
-    examples of functions whose name contains it."""
+    """The public functions, by room and name, with the arguments that they have in the examples of all docstrings, the first time; with
+    `only`, in the examples of functions whose name contains it."""
     found: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {}
 
     def recorder(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -187,7 +193,7 @@ def right_calls(only: str = "") -> dict[str, tuple[Callable[..., Any], dict[str,
             with contextlib.suppress(TypeError):
                 bound = inspect.signature(function).bind(*args, **kwargs)
                 bound.apply_defaults()
-                found.setdefault(function.__qualname__, (function, dict(bound.arguments)))
+                found.setdefault(name_of(function), (function, dict(bound.arguments)))
             return function(*args, **kwargs)
 
         return recorded
@@ -304,8 +310,8 @@ def fuzz(
         except Exception:
             usual, cost = set(), 0.0
         todo += [(cost, name, function, usual, *call) for call in wrong_calls(arguments, function)]
-    chosen = todo[::every]
     generator = random.Random(seed)
+    chosen = todo[::every] if calls >= len(todo) else generator.sample(todo, calls)  # of all functions
     while len(chosen) < calls and every == 1:  # then two at a time, of two wrong calls of one function
         cost, name, function, usual, what, arguments, verdict = generator.choice(todo)
         changed, good_ones = what.partition(" = ")[0], good[name][1]
@@ -331,7 +337,7 @@ def fuzz(
 def main() -> int:
     """Counts, and what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--calls", type=int, default=20_000, help="one argument wrong, all of them, then two")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="functions whose name contains this")
     parser.add_argument("--every", type=int, default=1, help="only every so-manieth call")
