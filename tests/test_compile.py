@@ -1,5 +1,9 @@
 """Programs that are compiled in haste, and those that are kept."""
 
+import os
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -71,3 +75,26 @@ def test_where_programs_are_kept(settings, tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert fw.compilation_cache() == tmp_path / ".cache" / "finitewidth"
+
+
+HALF_WRITTEN = """
+import jax
+import finitewidth as fw
+
+fw.compilation_cache()
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+print(jax.jit(lambda x: 3 * x + 1)(2.0))
+"""
+
+
+def test_entries_that_another_process_is_writing(tmp_path):
+    """JAX writes them in place: who reads half an entry compiles the program, and is not told of it."""
+    surroundings = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-W", "always", "-c", HALF_WRITTEN]
+    for _ in range(2):
+        ran = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=True)
+        assert (ran.stdout, ran.stderr) == ("7.0\n", "")
+        entries = list(tmp_path.glob("*-cache"))
+        assert entries
+        for entry in entries:
+            entry.write_bytes(entry.read_bytes()[:-20])

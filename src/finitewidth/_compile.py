@@ -2,6 +2,7 @@
 
 import functools
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -49,12 +50,14 @@ def compiled_in_haste(**how: Any) -> Callable[[Callable[Parameters, Result]], Ca
 def compilation_cache(directory: str | Path | None = None) -> Path:
     """Keep compiled programs for the next run, in `directory` or in the user's cache: one line at the head of a script or notebook.
 
-    `finitewidth` on the command line does this by itself. JAX's own setting, if there is one, is left as it is.
+    `finitewidth` on the command line does this by itself. JAX's own setting, if there is one, is left as it is. Processes may share it.
 
         >>> import finitewidth as fw
         >>> fw.compilation_cache().name
         'finitewidth'
     """
+    # JAX writes entries in place, so one may be half written by another process: JAX then compiles the program, and nothing is lost.
+    warnings.filterwarnings("ignore", message="Error reading persistent compilation cache entry")
     known = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]  # JAX makes its settings at run time
     if known is not None and directory is None:
         return Path(known)
