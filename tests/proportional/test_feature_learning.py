@@ -96,11 +96,11 @@ def passes(of, T, drawn):
     steps = drawn["Phi"].shape[1]
 
     def path(drawn):
-        Phi = forward(of, jnp.asarray(PHI), drawn["Phi"], T / steps).Phi
+        Phi, taken = forward(of, jnp.asarray(PHI), drawn["Phi"], T / steps)
         f = covariance_root(Phi[-1]) @ drawn["f"]
-        back = backward(of, Phi, f[:, None], BackwardDraws(drawn["bends"], drawn["G"]), T / steps)
+        back = backward(of, Phi, f[:, None], BackwardDraws(drawn["bends"], drawn["G"]), taken)
         anew = VelocityDraws(drawn["S"], drawn["C"], drawn["K"])
-        return Phi, back, velocities(of, Phi, back, jnp.asarray(TARGETS) - f, anew, T / steps)
+        return Phi, back, velocities(of, Phi, back, jnp.asarray(TARGETS) - f, anew, taken)
 
     return jax.vmap(path)(drawn)
 
@@ -257,6 +257,16 @@ def test_a_seed_means_the_same_paths(law, tmp_path):
     np.testing.assert_array_equal(resumed.S, fewer.S)
 
 
+def test_odd_activations_up_to_the_end():
+    """Without curvature gradients of two inputs part by their Q alone, and $G$ is singular as $(T-t)^3$ at the end."""
+    block, V0 = fw.ShapedMLP(fw.shaped.shaped_smooth("tanh", a=1.0)), np.array([[1.2, -0.4], [-0.4, 0.5]])
+    law = fw.feature_learning_sde(block, V0, 0.4, targets=TARGETS, paths=2048, steps=40, save=2)
+    np.testing.assert_allclose(law.S[:, -1], law.f_dot[:, :, None] * np.ones(2), atol=1e-5)
+    nets = fw.simulate(block.at(100, 40), V0, 800, 2, through="features", targets=TARGETS, save=2)
+    p, where = smallest(law, nets)
+    assert p > 1e-4, where
+
+
 def test_what_explodes_is_held_and_told():
     """Inputs so large that shaped exponentials explode."""
     block = fw.ShapedMLP(fw.shaped.shaped_smooth(lambda x: 2 * x / (1 + np.e ** (-2 * x)), a=0.3))
@@ -264,6 +274,11 @@ def test_what_explodes_is_held_and_told():
         law = fw.feature_learning_sde(block, 30 * PHI, 1.0, paths=8, steps=10, save=1)
     assert law.stopped.all()
     assert np.isfinite(law.Phi).all()
+    some = fw.ShapedMLP(fw.shaped.shaped_smooth("softplus", a=0.7))
+    with pytest.warns(fw.ValidityWarning, match="left the range"):
+        law = fw.feature_learning_sde(some, 3 * PHI, 1.0, targets=TARGETS, paths=200, steps=20, save=2)
+    assert 0 < law.stopped.mean() < 0.7
+    assert np.isfinite(law.velocity).all()
 
 
 def test_bad_input():

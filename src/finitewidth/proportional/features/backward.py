@@ -3,9 +3,10 @@ r"""Backward kernels along a path of the covariance: $G$, $Q$, and the field $\o
 One step is one layer of width $1/\Delta$. With $w$ the gradients at the post-activations,
 $\omega^{(\alpha\gamma),b} = \langle D^\alpha h^\gamma - \varphi^\gamma, w^b\rangle$ has mean
 $\Delta\sum_\delta\mathsf t^{\alpha\gamma\delta}(\Phi^{-1}Q)^{\delta b}$ and covariance $\Delta\,\lambda\otimes G$, and
-$Q_k^{\alpha b} = Q_{k+1}^{\alpha b} + \omega^{(\beta\alpha),b}$, where $\beta$ is the input of $b$. The Gram matrix of all
-$D^\alpha w^b$ is $k^{\alpha\beta}\,W^{bb'} + X^{bb'}$ with the kernel $k$ of the slopes, $W$ the noisy $G$ and
-$X = \kappa\Delta\,Q^{\mathsf T}\Phi^{-1}Q$.
+$Q_k^{\alpha b} = Q_{k+1}^{\alpha b} + \omega^{(\beta\alpha),b}$, where $\beta$ is the input of $b$. The vectors $D^\alpha w^b$ meet
+features in $P^{\alpha b} = Q_{k+1}^{\cdot b} + \omega^{(\alpha\cdot),b}$, and their Gram matrix is
+$k^{\alpha\beta}\,W^{bb'} + \kappa\Delta\,P^{\alpha b}\Phi^{-1}P^{\beta b'}$ with the kernel $k$ of the slopes and $W$ the noisy $G$.
+Gradients of different inputs part by no more than their $Q$ if the activation is odd, so that it is the new $Q$ which must stand there.
 """
 
 from typing import NamedTuple
@@ -26,7 +27,6 @@ class Layers(NamedTuple):
 
     omega: Float[Array, "steps m m p"]
     W: Float[Array, "steps p p"]
-    X: Float[Array, "steps p p"]
 
 
 class Backward(NamedTuple):
@@ -54,7 +54,7 @@ def backward(
     Phi: Float[Array, "points m m"],
     f: Float[Array, "m k"],
     drawn: BackwardDraws,
-    step: Array,
+    steps: Float[Array, " steps"],
 ) -> Backward:
     r"""From $G_T = \mathbf 1\mathbf 1^{\mathsf T}\otimes I$ and $Q_T = f$ to depth zero, given the covariance at every depth."""
     m, outputs = f.shape
@@ -62,9 +62,9 @@ def backward(
     own = input_of(m, m * outputs)
     every = np.arange(m * outputs)
 
-    def advance(state: tuple[Array, Array], layer: tuple[Array, Array, BackwardDraws]) -> tuple[tuple, tuple]:
+    def advance(state: tuple[Array, Array], layer: tuple[Array, Array, BackwardDraws, Array]) -> tuple[tuple, tuple]:
         G, Q = state
-        Phi, above, z = layer
+        Phi, above, z, step = layer
         inverse, rank = generalised_inverse(above)
         solved = inverse @ Q
         t = of.bends.value_drift(of.bends.moments(Phi), Phi)
@@ -72,13 +72,12 @@ def backward(
         bent = of.bends.against_values(of.bends.draw(z.bends, Phi, G))
         omega = mean + jnp.sqrt(of.weight * step) * bent
         W = jnp.exp(-of.noise * rank * step) * shaken(G, z.values, of.noise * step)
-        X = of.noise * step * Q.T @ solved
         kernel = of.bends.slope_kernel(Phi, of.weight * step)[own[:, None], own]
-        G = kernel * W + X
         Q = Q + omega[own, :, every].T
-        return ((G + G.T) / 2, Q), (G, Q, Layers(omega, W, X))
+        G = kernel * W + of.noise * step * Q.T @ inverse @ Q
+        return ((G + G.T) / 2, Q), (G, Q, Layers(omega, W))
 
-    _, (G, Q, layers) = lax.scan(advance, last, (Phi[:-1], Phi[1:], drawn), reverse=True)
+    _, (G, Q, layers) = lax.scan(advance, last, (Phi[:-1], Phi[1:], drawn, steps), reverse=True)
     return Backward(jnp.concatenate([G, last[0][None]]), jnp.concatenate([Q, last[1][None]]), layers)
 
 

@@ -41,12 +41,12 @@ def feature_paths(
 
     def path(index: Array) -> FeatureFields:
         keys = split(fold_in(key, index), 7)
-        Phi, stopped = forward(of, V0, normal(keys[0], (steps, m, m)), step)
+        Phi, taken = forward(of, V0, normal(keys[0], (steps, m, m)), step)
         f = covariance_root(Phi[-1]) @ normal(keys[1], (m, outputs))
         draws = BackwardDraws(normal(keys[2], (steps, m * m + 1, p)), normal(keys[3], (steps, p, p)))
-        back = backward(of, Phi, f, draws, step)
+        back = backward(of, Phi, f, draws, taken)
         found = FeatureFields(
-            Phi[saved], back.G[saved], back.Q[saved], f.reshape(p), tangent_kernel(Phi, back.G), stopped
+            Phi[saved], back.G[saved], back.Q[saved], f.reshape(p), tangent_kernel(Phi, back.G), taken[-1] == 0
         )
         if training is None:
             return found
@@ -54,7 +54,7 @@ def feature_paths(
         anew = VelocityDraws(
             *(normal(k, (steps, *s)) for k, s in zip(keys[4:], ((m * p,), (m, m), (m, m)), strict=True))
         )
-        S, C, K = velocities(of, Phi, back, delta, anew, step)
+        S, C, K = velocities(of, Phi, back, delta, anew, taken)
         return found._replace(S=S[saved], C=C[saved], K=K[saved], f_dot=found.NTK @ delta)
 
     return jax.vmap(path)(first + jnp.arange(lane))
