@@ -196,6 +196,19 @@ def test_bad_input_is_named(wrong, argument):
     assert error.value.argument == argument
 
 
+@pytest.mark.parametrize("option", [{"rate": 0.1}, {"steps": 3}, {"time": 2.0}])
+@pytest.mark.parametrize("method", ["direct", "ridge", "trained_kernel"])
+def test_refusals_name_the_method_that_was_asked_for(method, option):
+    """And the kernel that was given, which is no network's."""
+    with pytest.raises(fw.ArgumentError, match=f"with method '{method}'") as error:
+        fw.nearly_kernel(**bad(method=method, **option))
+    assert error.value.argument == next(iter(option))
+    for wrong in (bad(k=np.ones((5, 5))), bad(method="gradient_descent", rate=2.01 / STEEPEST)):
+        with pytest.raises(fw.DomainError) as error:
+            fw.nearly_kernel(**wrong)
+        assert "tangent" not in str(error.value)
+
+
 def test_bad_models_and_counts_are_named():
     for call in (
         lambda: fw.learning.QuadraticModel(PHI, PSI[:, :2]),

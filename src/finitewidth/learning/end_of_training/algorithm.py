@@ -77,16 +77,21 @@ def algorithm_projectors(
     return AlgorithmProjectors(values, vectors, **found)
 
 
-def as_pace(algorithm: Any, rate: Any, steps: Any, time: Any) -> tuple[Pace, bool]:
-    """Rate and time of an algorithm, and whether it sets parameters directly. Options it does not have are refused."""
-    if algorithm not in ALGORITHMS:
-        raise UnknownNameError("algorithm", algorithm, ALGORITHMS)
+def as_pace(
+    algorithm: Any, rate: Any, steps: Any, time: Any, known: tuple[str, ...] = ALGORITHMS, argument: str = "algorithm"
+) -> tuple[Pace, bool]:
+    """Rate and time of an algorithm, and whether it sets parameters directly. Options it does not have are refused, as are algorithms
+    that are not `known` to the `argument` that names them."""
+    if algorithm not in known:
+        raise UnknownNameError(argument, algorithm, known)
     descends = algorithm == "gradient_descent"
     unwanted = {"rate": rate is not None and not descends, "steps": steps is not None and not descends}
     unwanted["time"] = algorithm != "gradient_flow" and time != math.inf
     for name, given in unwanted.items():
         if given:
-            raise ArgumentError(name, f"a value with algorithm {algorithm!r}", "none: that algorithm does not have it")
+            raise ArgumentError(
+                name, f"a value with {argument} {algorithm!r}", f"none: that {argument} does not have it"
+            )
     if descends:
         if rate is None:
             raise ArgumentError("rate", "nothing", f"a learning rate for {algorithm!r}")
@@ -103,11 +108,11 @@ def as_pace(algorithm: Any, rate: Any, steps: Any, time: Any) -> tuple[Pace, boo
 
 
 def positive_spectrum(
-    matrix: Float[np.ndarray, "N N"], argument: str
+    matrix: Float[np.ndarray, "N N"], argument: str, what: str = "a tangent kernel"
 ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, "N N"]]:
     """Eigenvalues and eigenvectors of a matrix that must be positive definite beyond rounding."""
     values, vectors = np.linalg.eigh(matrix)
     if not values[0] > _SINGULAR * values[-1]:
-        got = f"a tangent kernel of training inputs with eigenvalues from {values[0]:.3g} to {values[-1]:.3g}"
+        got = f"{what} of training inputs with eigenvalues from {values[0]:.3g} to {values[-1]:.3g}"
         raise DomainError(argument, got, "one that is not singular: training inputs that differ, none of them twice")
     return values, vectors

@@ -105,10 +105,14 @@ class BatchLearner:
 Learner = SpectralLearner | EndLearner | BatchLearner
 
 
-def check_stable(largest: float, rate: float, what: str, most: float = 2.0) -> None:
+def check_stable(
+    largest: float, rate: float, where: str, most: float = 2.0, kernel: str = "the tangent kernel"
+) -> None:
     r"""`DomainError` unless $\eta < 2/\lambda_{\max}$: beyond it errors along the first eigenvector grow at every step."""
     if rate * largest >= most:
-        want = f"less than {most:g}/lambda_max = {most / largest:.6g}, lambda_max = {largest:.6g} of the tangent kernel on {what}"
+        want = (
+            f"less than {most:g}/lambda_max = {most / largest:.6g}, lambda_max = {largest:.6g} of {kernel} on {where}"
+        )
         raise DomainError("rate", f"{rate:.6g}", want)
 
 

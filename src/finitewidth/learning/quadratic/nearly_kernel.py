@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
-from ..._errors import ArgumentError, DomainError, ShapeError, UnknownNameError
+from ..._errors import ArgumentError, DomainError, ShapeError
 from ..._result import Result
 from ..._validation import as_covariance, as_floats, as_number
 from ..end_of_training.algorithm import as_pace, positive_spectrum
@@ -92,17 +92,14 @@ def nearly_kernel(
         >>> found.kernel_part.tolist(), found.meta_part.round(6).tolist()
         ([[1.0]], [[0.1]])
     """
-    if method not in METHODS:
-        raise UnknownNameError("method", method, METHODS)
+    pace, _ = as_pace(method, rate, steps, time, METHODS, "method")
     kernel, meta, targets = _checked(k, mu, y)
     trained, penalty = len(targets), as_number(ridge, "ridge", low=0.0)
     if penalty and method != "ridge":
         raise ArgumentError("ridge", f"a value with method {method!r}", "none: only 'ridge' has one")
-    descends = method.startswith("gradient")
-    pace, _ = as_pace(method if descends else "two_step", rate, steps, time)
-    values, vectors = positive_spectrum(kernel[:trained, :trained] + 2 * penalty * np.eye(trained), "k")
+    values, vectors = positive_spectrum(kernel[:trained, :trained] + 2 * penalty * np.eye(trained), "k", "a kernel")
     if pace.rate:
-        check_stable(float(values.max()), pace.rate, "the training inputs")
+        check_stable(float(values.max()), pace.rate, "the training inputs", kernel="`k`")
     turn = np.eye(len(kernel))
     turn[:trained, :trained] = vectors
     mixed = np.einsum("pa,qb,rc,pqr->abc", turn, turn, turn, meta, optimize=True)
