@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -46,6 +47,45 @@ def test_printed_corrections(net, kernel, corrections):
         np.testing.assert_allclose(parts, [[expected, -4 / 7 * expected]], atol=6e-9)
         np.testing.assert_allclose(found.mean, found.mean_kernel + parts, atol=1e-15)
         np.testing.assert_allclose(found.mean - found.mean_kernel - found.mean_fluctuation, found.mean_representation)
+
+
+def neither_odd_nor_even(z):
+    return z * jnp.exp(-(z**2) / 4) + 0.3 * z + 0.4 * z**2 * jnp.exp(-(z**2) / 3)
+
+
+PARTS = ("kernel", "fluctuation", "dntk", "ddntk_I", "ddntk_II")
+KERNEL, FLUCTUATION = (0.210083685, 0.198052677), (0.001459663, 0.017105869)
+SPELLED_OUT = (
+    (
+        (KERNEL, FLUCTUATION, (-0.011838334, -0.009059277), (0.015239528, 0.044837979), (0.0, 0.0)),
+        ((1.060788145, -0.008702436), (-0.008702436, 1.071279396)),
+    ),
+    (
+        (KERNEL, FLUCTUATION, (-0.005583668, -0.018331528), (0.014381617, 0.07096355), (-0.004617673, -0.051211009)),
+        ((1.129575789, -0.023979585), (-0.023979585, 1.175817565)),
+    ),
+    (
+        (KERNEL, FLUCTUATION, (-0.007481433, -0.017359934), (0.013432689, 0.068381489), (-0.000138347, -0.043699648)),
+        ((1.11390269, -0.023829523), (-0.023829523, 1.158819959)),
+    ),
+)
+
+
+def test_another_program_spells_out_all_indices():
+    """PDLT (∞.160)-(∞.167), corrected, from inputs to predictions: the flow on a product grid in NumPy, derivatives by SymPy, joint indices
+    of samples and outputs written out, the printed projectors. Two training inputs of different norms, two outputs, layers that differ."""
+    net = fw.MLP(
+        *(neither_odd_nor_even, (2, 21, 13, 2), (0.15, 0.05, 0.2), (1.2, 0.8, 1.5)),
+        *((0.3, 0.6, 0.2), (0.9, 0.4, 1.1)),
+    )
+    x, y = np.array([[0.2, -0.3], [1.1, 0.6], [-0.7, 1.4]]), np.array([[0.8, -0.5], [0.3, 0.9]])
+    for how, (parts, covariance) in zip((*WAYS[:2], WAYS[2] | {"rate": 0.11}), SPELLED_OUT, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fw.ValidityWarning)
+            found = fw.predict(net, x[:2], y, x[2:], order=1, **how)
+        for name, expected in zip(PARTS, parts, strict=True):
+            np.testing.assert_allclose(getattr(found, f"mean_{name}"), [expected], atol=2e-9)
+        np.testing.assert_allclose(found.covariance[0, 0], covariance, atol=2e-9)
 
 
 def test_very_wide_networks_are_those_of_infinite_width():
