@@ -6,7 +6,7 @@ from .._lazy import offered as _offered
 
 if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .aspect_ratio import AspectRatio as AspectRatio, aspect_ratio as aspect_ratio, optimal_ratio as optimal_ratio
-    from .by_layer import Information as Information, Orders as Orders, information as information
+    from .by_layer import information as information
     from .discrete import (
         cross_entropy as cross_entropy,
         divergence as divergence,
@@ -21,5 +21,6 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
         neuron_information as neuron_information,
         neuron_tripartite as neuron_tripartite,
     )
+    from .orders import Information as Information, Orders as Orders
 
 __all__ = _offered(__name__)

@@ -1,27 +1,32 @@
 """`information`: entropies and mutual informations of a network's layers, in three ways side by side."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from .._entry import entry
-from .._errors import DomainError, ShapeError
-from .._result import Result
+from .._errors import ShapeError
 from .._validation import as_count, as_ensemble, as_inputs
 from ..critical.one_input.second_order import SecondOrder, second_order
 from ..ensembles import metric_samples
 from ..expansion import flow
 from ..networks import MLP, ResidualMLP, as_mlp
-from ..results import Measurement
-from .gaussian import sample_information
-from .mixtures import GROUPS, entropies_of_neurons, entropies_of_two_samples, in_groups, jackknife
+from .gaussian import samples_to_next_order
+from .mixtures import (
+    GROUPS,
+    ON_THE_PLANE,
+    entropies_of_neurons,
+    entropies_of_two_samples,
+    in_groups,
+    jackknife,
+    refuse_silent,
+)
 from .nearly_gaussian import neuron_entropy, neuron_information, neuron_tripartite
+from .orders import Information, Orders, measured
+from .with_skips import information_with_skips
 
 _FEWEST = 20 * GROUPS
-_ON_THE_PLANE = 2000  # networks of which two samples are looked at together
 
 ASSUMES = {
     "leading": "infinite width for entropies and for what samples tell of one another; for neurons the first power of V/(nG^2) "
@@ -30,46 +35,6 @@ ASSUMES = {
     "exact": "nothing but the number of networks: the law of the layer over networks drawn, with standard errors",
 }
 """What each column takes for granted."""
-
-
-@dataclass(frozen=True, repr=False)
-class Orders(Result):
-    """One quantity by layer, in nats: the leading order, the next one where it is known, and the exact value by sampling."""
-
-    axes = ("layer",)
-
-    leading: Float[np.ndarray, " L"]
-    next: Float[np.ndarray, " L"] | None
-    exact: Measurement
-
-    def as_columns(self, name: str) -> dict[str, Any]:
-        """As part of a table."""
-        columns = {f"{name}_leading": self.leading} | ({} if self.next is None else {f"{name}_next": self.next})
-        return columns | self.exact.as_columns(f"{name}_exact")
-
-
-@dataclass(frozen=True, repr=False)
-class Information(Result):
-    r"""What `information` returns; layer $\ell$ at index $\ell-1$, everything in nats.
-
-    - `coupling`: $\varepsilon = V/(nK^2)$ of the first input to first order, in which neurons are expanded.
-    - `entropy`: $\mathcal S$ of the first group of neurons on the first input, which depends on the units of the signal.
-    - `neurons`: what the first two groups of neurons tell of one another; `tripartite`: the information $I_3$ of all three.
-    - `samples`: what the first two inputs tell of one another through one neuron; `None` for one input.
-    - `assumes`: what each of the three ways takes for granted.
-    """
-
-    axes = ("layer",)
-
-    coupling: Float[np.ndarray, " L"]
-    entropy: Orders
-    neurons: Orders
-    tripartite: Orders
-    samples: Orders | None
-    groups: tuple[int, int, int]
-    networks: int
-    seed: int
-    assumes: dict[str, str]
 
 
 @entry()
@@ -89,9 +54,12 @@ def information(
 
     **Arguments:**
 
-    - `net`: an MLP; residual networks are refused, for their neurons are not independent given the metric.
+    - `net`: an MLP or a residual network. Neurons of the latter persist and are not independent given the metric: there informations
+      between neurons are $\frac12c_{22}^2 + v^2$ and $c_{22}^3 + 3c_{22}v^2$ with $c_{22} = \frac\varepsilon2$ and a sum $v^2$ over all
+      other joint cumulants of order $1/n$, the next order is known of entropies and of samples only, and the exact values are integrals
+      over a grid.
     - `x`: inputs, shape (N, n_0), of which the first is looked at, and the second beside it.
-    - `groups`: $m_1, m_2, m_3$, how many neurons of a layer each group has; together at most its width.
+    - `groups`: $m_1, m_2, m_3$, how many neurons of a layer each group has; together at most its width. Of residual networks one each.
     - `networks`, `seed`: the networks that the exact values are read from; at least 400.
 
     Examples:
@@ -100,22 +68,15 @@ def information(
         >>> found.neurons.leading.round(3).tolist()
         [0.0, 0.008, 0.031]
     """
-    if isinstance(net, ResidualMLP):
-        want = (
-            "an MLP: neurons that persist are not independent given the metric, so that neither the series of PDLT (A.66)-(A.75) nor the "
-            "mixture holds for them; `flow` has their vertex, `simulate` measures it"
-        )
-        raise DomainError("net", "a residual network", want)
-    inputs = np.asarray(as_inputs(x, "x", as_mlp(net).widths[0]))[:2]
     sizes = _as_groups(groups)
     count, seed = as_ensemble(networks, seed, at_least=_FEWEST)
+    if isinstance(net, ResidualMLP):
+        return information_with_skips(net, x, sizes, count, seed)
+    inputs = np.asarray(as_inputs(x, "x", as_mlp(net).widths[0]))[:2]
     first = np.asarray(net.first_kernel(inputs))[0, 0]
     theory = SecondOrder(*map(np.asarray, second_order(net.activation, jnp.asarray(first), net.layers[1:])))
     metrics = metric_samples(net, inputs, networks=count, seed=seed)
-    dead = int((np.diagonal(metrics, axis1=2, axis2=3) <= 0).any(axis=(1, 2)).sum())
-    if dead:
-        got = f"{dead} of {count} networks whose neurons are all silent in some layer, so that entropies are minus infinity"
-        raise DomainError("net", got, "wider layers, or C_b > 0")
+    refuse_silent(metrics)
     coupling = np.asarray(theory.v1 / theory.K**2)
     return Information(
         coupling,
@@ -169,28 +130,21 @@ def _of_neurons(
     gaussian = np.array([neuron_entropy(K, 0.0, m_1) for K in theory.K])
     quadratic = np.array([neuron_entropy(1.0, e, m_1, order=2) - neuron_entropy(1.0, 0.0, m_1) for e in epsilon])
     return (
-        Orders(gaussian, gaussian + m_1 / 2 * size + quadratic, _measured(exact[0])),
+        Orders(gaussian, gaussian + m_1 / 2 * size + quadratic, measured(exact[0])),
         Orders(
             np.array([neuron_information(e, (m_1, m_2), order=2) for e in epsilon]),
             np.array([neuron_information(e, (m_1, m_2)) for e in epsilon]) + bend,
-            _measured(exact[1]),
+            measured(exact[1]),
         ),
-        Orders(np.array([neuron_tripartite(e, sizes) for e in epsilon]), None, _measured(exact[2])),
+        Orders(np.array([neuron_tripartite(e, sizes) for e in epsilon]), None, measured(exact[2])),
     )
 
 
 def _of_samples(net: MLP, x: np.ndarray, metrics: np.ndarray) -> Orders:
     """What two inputs tell of one another through one neuron, PDLT (A.28)."""
-    theory = flow(net, x)
-    K, shift = np.asarray(theory.K), np.asarray(theory.g1)
-    a, b, c = K[:, 0, 0], K[:, 1, 1], K[:, 0, 1]
-    squared = c**2 / (a * b)
-    change = 2 * c * shift[:, 0, 1] / (a * b) - squared * (shift[:, 0, 0] / a + shift[:, 1, 1] / b)
-    leading = np.array([sample_information(layer)[0, 1] for layer in K])
-    if not np.isfinite(leading).all():
-        raise DomainError("x", "two samples that coincide, or are opposite", "samples that differ, or one sample")
+    leading, following = samples_to_next_order(flow(net, x))
     exact = []
-    for layer in np.moveaxis(metrics[:_ON_THE_PLANE], 1, 0):
+    for layer in np.moveaxis(metrics[:ON_THE_PLANE], 1, 0):
         grouped = in_groups(layer)
 
         def between(weights: np.ndarray, grouped: np.ndarray = grouped) -> np.ndarray:
@@ -198,8 +152,4 @@ def _of_samples(net: MLP, x: np.ndarray, metrics: np.ndarray) -> Orders:
             return alone[0] + alone[1] - entropies_of_two_samples(grouped, weights)
 
         exact.append(jackknife(between))
-    return Orders(leading, leading + change / (2 * (1 - squared)), _measured(exact))
-
-
-def _measured(estimates: list[tuple[float, float]]) -> Measurement:
-    return Measurement(*np.transpose(estimates))
+    return Orders(leading, following, measured(exact))

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from .._entry import entry
 from .._errors import DomainError
 from .._validation import as_count, as_covariance
+from ..results import Flow
 
 
 @entry()
@@ -42,6 +43,18 @@ def sample_information(K: Any, neurons: int = 1) -> Float[np.ndarray, "N N"]:
     np.fill_diagonal(squared, 1.0)
     with np.errstate(divide="ignore"):
         return -as_count(neurons, "neurons") / 2 * np.log1p(-squared)
+
+
+def samples_to_next_order(theory: Flow[Any]) -> tuple[Float[np.ndarray, " L"], Float[np.ndarray, " L"]]:
+    r"""What the first two samples tell of one another through one neuron, layer by layer: PDLT (A.28), and with $K + G^{\{1\}}/n$ in it."""
+    K, shift = np.asarray(theory.K), np.asarray(theory.g1)
+    a, b, c = K[:, 0, 0], K[:, 1, 1], K[:, 0, 1]
+    squared = c**2 / (a * b)
+    change = 2 * c * shift[:, 0, 1] / (a * b) - squared * (shift[:, 0, 0] / a + shift[:, 1, 1] / b)
+    leading = np.array([sample_information(layer)[0, 1] for layer in K])
+    if not np.isfinite(leading).all():
+        raise DomainError("x", "two samples that coincide, or are opposite", "samples that differ, or one sample")
+    return leading, leading + change / (2 * (1 - squared))
 
 
 def _as_regular(K: Any, argument: str) -> np.ndarray:

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from .._errors import DomainError
 
 GROUPS = 20  # of networks, left out one after the other
+ON_THE_PLANE = 2000  # networks of which two samples are looked at together
 _STEP = 0.1  # in the logarithm of the radius, for one neuron: the trapezoid rule is exact to rounding
 _LOWEST, _HIGHEST = 1e-12, 1e-14  # probabilities beyond which nothing is integrated
 _REACH, _PLANE_STEP, _MOST_NODES = 7.0, 0.45, 161  # deviations; along each axis of the plane
@@ -31,10 +32,13 @@ class Estimate(NamedTuple):
     error: float
 
 
+WEIGHTS = np.concatenate([np.ones((1, GROUPS)) / GROUPS, (1 - np.eye(GROUPS)) / (GROUPS - 1)])
+"""Of the groups: all of them, and all but one."""
+
+
 def jackknife(statistic: Callable[[np.ndarray], np.ndarray]) -> Estimate:
     """Of a function that maps weights of the groups, (sets, groups), to one number for each set."""
-    weights = np.concatenate([np.ones((1, GROUPS)), 1 - np.eye(GROUPS)])
-    whole, *without = statistic(weights / weights.sum(axis=1, keepdims=True))
+    whole, *without = statistic(WEIGHTS)
     left_out = np.asarray(without)
     value = GROUPS * whole - (GROUPS - 1) * left_out.mean()
     return Estimate(float(value), float(math.sqrt((GROUPS - 1) * np.mean((left_out - left_out.mean()) ** 2))))
@@ -44,6 +48,14 @@ def in_groups(samples: Float[np.ndarray, "networks *shape"]) -> Float[np.ndarray
     """The samples in groups of one size; a few that are left over are not used."""
     each = len(samples) // GROUPS
     return samples[: GROUPS * each].reshape(GROUPS, each, *samples.shape[1:])
+
+
+def refuse_silent(metrics: Float[np.ndarray, "networks L N N"]) -> None:
+    """`DomainError` for networks with a metric of zero."""
+    dead = int((np.diagonal(metrics, axis1=2, axis2=3) <= 0).any(axis=(1, 2)).sum())
+    if dead:
+        got = f"{dead} of {len(metrics)} networks whose neurons are all silent in some layer, so that entropies are minus infinity"
+        raise DomainError("net", got, "wider layers, or C_b > 0")
 
 
 def entropies_of_neurons(
@@ -58,7 +70,7 @@ def entropies_of_neurons(
     # the density of the logarithm of the radius under the Gaussian of variance G_0
     gaussian = 2 * np.exp(scipy.stats.chi2.logpdf(square / G_0, m) + np.log(square / G_0))
     ratio = np.stack([_ratio(group, G_0, m, square) for group in metrics])
-    divergence = (s[1] - s[0]) * _excess(weights @ ratio) @ gaussian
+    divergence = (s[1] - s[0]) * excess(weights @ ratio) @ gaussian
     mean = weights @ metrics.mean(axis=1)
     return m / 2 * (math.log(2 * math.pi * G_0) + mean / G_0) - divergence
 
@@ -69,7 +81,8 @@ def _ratio(group: np.ndarray, G_0: float, m: int, square: np.ndarray) -> np.ndar
     return np.exp(m / 2 * np.log(G_0 / group)[:, None] - rate[:, None] * square).mean(axis=0)
 
 
-def _excess(ratio: np.ndarray) -> np.ndarray:
+def excess(ratio: np.ndarray) -> np.ndarray:
+    r"""$\varrho\log\varrho - \varrho + 1$."""
     return np.where(ratio > 0, ratio * np.log(np.where(ratio > 0, ratio, 1.0)), 0.0) - ratio + 1
 
 
@@ -96,7 +109,7 @@ def entropies_of_two_samples(
         got = "networks that differ too much for an integral over the plane"
         raise DomainError("net", got, "a smaller depth over width, or one input")
     trace = np.trace(np.tensordot(weights, whitened.mean(axis=1), axes=(1, 0)), axis1=1, axis2=2)
-    return (2 * math.log(2 * math.pi) + np.linalg.slogdet(G_0)[1] + trace) / 2 - _excess(mixed) @ gaussian
+    return (2 * math.log(2 * math.pi) + np.linalg.slogdet(G_0)[1] + trace) / 2 - excess(mixed) @ gaussian
 
 
 def _plane_ratio(group: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
