@@ -85,6 +85,8 @@ def test_bad_input():
         drawn(fw.ShapedResNet(0.3))
     with pytest.raises(DomainError, match="gamma"):
         drawn(fw.ShapedResNet(0.0), targets=None)
+    with pytest.raises(DomainError, match=r"net.*memory"):
+        drawn(width=10**6, depth=10**6, networks=1)
     with pytest.raises(DomainError, match="at least 4"):
         drawn(width=3)
     with pytest.raises(ShapeError, match="targets"):
@@ -99,6 +101,8 @@ def test_bad_input():
         fw.simulate(fw.MLP("relu", (2, 8, 1)), np.eye(2), 4, targets=TARGETS)
     with pytest.raises(ArgumentError, match=r"block\.at"):
         fw.simulate(fw.MLP("relu", (2, 8, 1)), np.eye(2), 4, through="features")
+    with pytest.raises(ArgumentError, match="'features' or nothing"):
+        fw.simulate(shaped().at(8, 2), PHI, 4, through="featurs")
     with pytest.raises(ArgumentError, match="without gradients"):
         drawn(radius=10.0)
 

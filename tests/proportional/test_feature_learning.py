@@ -292,6 +292,8 @@ def test_bad_input():
         fw.feature_learning_sde(shaped(), PHI, 0.2, targets=[1.0])
     with pytest.raises(DomainError, match="norm zero"):
         fw.feature_learning_sde(shaped(), np.diag([1.0, 0.0]), 0.2)
+    with pytest.raises(DomainError, match=r"steps.*memory"):
+        fw.feature_learning_sde(shaped(), PHI, 1e9, paths=2)
     weak = fw.ShapedMLP(fw.shaped.shaped_relu(1.0, -1.0, exponent=0.25))
     with pytest.raises(ArgumentError, match="no random limit"):
         fw.feature_learning_sde(weak, PHI, 0.2)

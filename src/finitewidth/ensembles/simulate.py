@@ -142,7 +142,8 @@ def simulate(
             return simulate_features(
                 net, x, networks, seed, method, targets=targets, rate=rate, outputs=outputs, save=save, **how
             )
-        _refuse("an MLP", through=through)
+        if through is not None:
+            raise ArgumentError("through", repr(through), "'features' or nothing: the rest is for an MLP")
         _refuse('`through="features"`', targets=targets, rate=rate, outputs=outputs)
         method, radius = "chain" if method is None else method, LARGEST_NORM if radius is None else radius
         return simulate_block(net, x, networks, seed, method, save=save, radius=radius, **how)

@@ -12,6 +12,7 @@ from jaxtyping import Int
 from ..._arrays import Array
 from ..._entry import entry, warn
 from ..._errors import DomainError
+from ..._memory import check_memory
 from ..._validation import as_count, as_number, as_seed
 from ...networks.shaped import ShapedBlock
 from ...networks.shaped.tokens import as_token_covariance
@@ -95,6 +96,8 @@ def feature_learning_sde(
     m, p = len(start), len(start) * outputs
     numbers = (steps + 1) * (m * m * p + 6 * p * p + 6 * m * p) + 8 * (m * p) ** 2
     lane = min(_MOST_ROWS, lane_size(numbers, paths, _MEMORY))
+    kept = paths * (saved + 1) * (3 * m * m + p * p + 2 * m * p)
+    check_memory(8.0 * (lane * numbers + kept), "steps", f"{steps} and {paths} paths", "fewer steps, inputs or paths")
     training = None if wanted is None else Training(jnp.asarray(wanted), jnp.asarray(rate))
     key = jax.random.key(seed)
 
