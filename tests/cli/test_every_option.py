@@ -53,6 +53,11 @@ def report_on_given_inputs():
     return {"text": found.data}
 
 
+def report_on_a_residual_network():
+    net = fw.tune(fw.ResidualMLP("tanh", 8, 3, 0.5, inputs=4, outputs=1))
+    return {"text": fw.report(net, INPUTS, networks=20).data}
+
+
 TRANSFORMER = (
     "report --transformer --tokens 2 --width 12 --depth 3 --heads 3 --gamma 0.3 --tau0 1.5 --mask none "
     "--correlation 0.4 --networks 16 --seed 3 --gamma-feedforward 0.4 --projection --hidden-ratio 3 --c-plus 0.5 --c-minus -0.5"
@@ -189,6 +194,7 @@ ROWS = [
     Row(f"{ADVICE_ON} --inputs INPUTS --json", advice_on_given_inputs, json.loads),
     Row(f"{MLP} --input-width 4 --seed 3 --json out.json --html out.html", report_on_a_tuned_network),
     Row(f"{MLP} --inputs INPUTS --C-b 0.05 --C-W 1.5 --json", report_on_given_inputs, json.loads),
+    Row(f"{MLP} --inputs INPUTS --residual 0.5 --json", report_on_a_residual_network, json.loads),
     Row(f"{TRANSFORMER} --json out.json --html out.html", report_on_a_transformer),
     Row(
         "sde --block attention --tokens 3 --heads 2 --mask causal --gamma 0.2 --tau0 1.5 --correlation 0.4 --projection "

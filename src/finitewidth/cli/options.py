@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..networks import MLP
+    from ..networks import MLP, ResidualMLP
 
 _FALLBACK = {"C_b": 0.0, "C_W": 1.0}
 
@@ -74,19 +74,27 @@ def read_inputs(path: str) -> "np.ndarray":
         raise ArgumentError("--inputs", f"{path!r} ({reason})", "a .npy file, or text with commas") from error
 
 
-def network(activation: str, widths: tuple[int, ...], C_b: float | None, C_W: float | None) -> "MLP":
-    """The network described: as asked, or critical, or, when that cannot be, with a stated choice."""
+def network(
+    activation: str, widths: tuple[int, ...], C_b: float | None, C_W: float | None, residual: float | None = None
+) -> "MLP | ResidualMLP":
+    """The network described: as asked, or critical, or, when that cannot be, with a stated choice; with skips of strength `residual`."""
     from .._errors import ArgumentError
     from ..advice import NotTunableError, tune
-    from ..networks import MLP
+    from ..networks import MLP, ResidualMLP
+
+    def described(C_b: float, C_W: float) -> MLP | ResidualMLP:
+        if residual is None:
+            return MLP(activation, widths, C_b, C_W)
+        depth = len(widths) - 1
+        return ResidualMLP(activation, widths[1], depth, residual, C_b, C_W, inputs=widths[0], outputs=widths[-1])
 
     if C_W is not None:
-        return MLP(activation, widths, _FALLBACK["C_b"] if C_b is None else C_b, C_W)
+        return described(_FALLBACK["C_b"] if C_b is None else C_b, C_W)
     if C_b is not None:
         raise ArgumentError(
             "--C-b", "no --C-W beside it", "both, --C-W alone for zero biases, or neither for criticality"
         )
-    net = MLP(activation, widths, **_FALLBACK)
+    net = described(**_FALLBACK)
     try:
         return tune(net)
     except NotTunableError as error:

@@ -11,7 +11,7 @@ from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
 if TYPE_CHECKING:
     from ..reports import Report, TransformerReport
 
-_OF_MLPS = ("activation", "input_width", "C_b", "C_W")
+_OF_MLPS = ("activation", "input_width", "C_b", "C_W", "residual")
 _ABOUT = "Report on a network: criticality, kernel and fluctuations by depth, over a quick simulation"
 _MORE = """\
 The report says whether the activation can be tuned to criticality and with which C_b and C_W; the kernel and
@@ -26,6 +26,7 @@ examples:
   finitewidth report --activation relu --depth 20 --width 256
   finitewidth report --activation tanh --C-b 0.05 --C-W 1.5     away from criticality
   finitewidth report --activation relu --C-W 2                  He initialisation, zero biases
+  finitewidth report --activation relu --residual 0.7           with skips
   finitewidth report --inputs data.csv --html report.html       own inputs; a page with plots
   finitewidth report --json > report.json                       for machines
   finitewidth report --transformer --tokens 8 --depth 48 --width 512 --heads 8 --gamma 0.3"""
@@ -39,6 +40,12 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     command.add_argument("--width", type=int, default=512, metavar="n", help="of every hidden layer; default: 512")
     command.add_argument(
         "--input-width", type=int, metavar="n_0", help="features of an input; default: 64, or as in --inputs"
+    )
+    command.add_argument(
+        "--residual",
+        type=float,
+        metavar="GAMMA",
+        help="skips of this strength around all layers but the first and the last",
     )
     add_hyperparameters(command)
     add_inputs(command, "two generic ones")
@@ -79,7 +86,7 @@ def _mlp(args: argparse.Namespace) -> "Report":
     depth, width = as_count(args.depth, "--depth"), as_count(args.width, "--width")
     x = None if args.inputs is None else read_inputs(args.inputs)
     features = args.input_width if args.input_width is not None else (64 if x is None else x.shape[-1])
-    net = network(args.activation, (features, *[width] * (depth - 1), 1), args.C_b, args.C_W)
+    net = network(args.activation, (features, *[width] * (depth - 1), 1), args.C_b, args.C_W, args.residual)
     return report(net, x, networks=args.networks, seed=args.seed)
 
 

@@ -9,7 +9,7 @@ from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..networks import MLP
+    from ..networks import MLP, ResidualMLP
     from ..reports.section import Part
     from ..results import Flow
 
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
         Console().print(stacked(_parts(net, measured)))
 
 
-def _data(net: "MLP", x: "np.ndarray", measured: "Flow") -> dict[str, Any]:
+def _data(net: "MLP | ResidualMLP", x: "np.ndarray", measured: "Flow") -> dict[str, Any]:
     from ..reports.plain import describe, meta, plain
 
     fields, ensemble = {name: getattr(measured, name) for name in ("G", "G1", "V")}, measured.known_ensemble()
@@ -89,7 +89,7 @@ def _data(net: "MLP", x: "np.ndarray", measured: "Flow") -> dict[str, Any]:
     )
 
 
-def _parts(net: "MLP", measured: "Flow") -> "tuple[Part, ...]":
+def _parts(net: "MLP | ResidualMLP", measured: "Flow") -> "tuple[Part, ...]":
     """The first input and its product with the second; digits in parentheses are standard errors of the last ones."""
     from ..reports.numbers import with_errors
     from ..reports.section import BY_LAYER, Column, Table, Tone, Words

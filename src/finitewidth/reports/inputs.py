@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..critical import CriticalPoint
-from ..networks import MLP
+from ..networks import MLP, ResidualMLP
 
 _NEURONS = 10_000_000  # drawn in all: a few seconds
 _FEWEST, _MOST = 100, 20_000
@@ -26,6 +26,6 @@ def generic_inputs(features: int, mean_square: float) -> tuple[Float[np.ndarray,
     return x, f"two generic ones, mean square {mean_square:.4g}, correlation {correlation:.3g}"
 
 
-def quick(net: MLP) -> int:
+def quick(net: MLP | ResidualMLP) -> int:
     """A number of networks that takes a few seconds to draw, whatever their widths."""
     return int(np.clip(_NEURONS // max(1, sum(net.hidden_widths)), _FEWEST, _MOST))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..networks import MLP
+from ..networks import MLP, ResidualMLP
 
 
 def plain(value: Any) -> Any:
@@ -37,7 +37,7 @@ def meta(**settings: Any) -> dict[str, Any]:
     return {"versions": {**versions, "python": platform.python_version()}, **settings}
 
 
-def describe(net: MLP) -> dict[str, Any]:
+def describe(net: MLP | ResidualMLP) -> dict[str, Any]:
     """A network in words and numbers."""
     return {
         "activation": net.activation.name,
@@ -47,4 +47,4 @@ def describe(net: MLP) -> dict[str, Any]:
         "C_b": net.C_b,
         "C_W": net.C_W,
         "parameters": net.parameters,
-    }
+    } | ({"gamma": float(net.gamma)} if isinstance(net, ResidualMLP) else {})

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._entry import entry
-from .._errors import DomainError, ValidityWarning
+from .._errors import ValidityWarning
 from .._validation import as_count
-from ..critical import Criticality, criticality
+from ..critical import Criticality, criticality, residual_nu
 from ..ensembles import simulate
 from ..expansion import flow
-from ..networks import MLP, ResidualMLP, as_mlp
+from ..networks import MLP, ResidualMLP, as_layered
+from ..networks.residual import refuse_norm
 from ..results import Flow
 from .comparison.flows import Comparison, compare_flows
 from .document import Document
 from .inputs import best_mean_square, generic_inputs, quick
 from .sections.agreement import about_agreement
 from .sections.criticality import about_criticality, is_tuned
-from .sections.in_short import about_in_short
+from .sections.in_short import about_in_short, about_residual_in_short
 from .sections.layers import about_layers
 from .sections.network import about_network
 from .sections.origin import about_origin
@@ -70,7 +71,8 @@ def report(
 
     **Arguments:**
 
-    - `net`: an MLP, tuned or not; there is no report on residual networks, which are refused with what to call instead.
+    - `net`: an MLP or a residual one, tuned or not. Of residual networks a report has no sections on training, on typical networks and
+      on what to do, for which `recommend` is there.
     - `x`: inputs, shape (N, n_0). By default two inputs of correlation one half; their mean square is one, or, for a
       network tuned to a finite $K^\star$, the one that makes $K^{(1)} = K^\star$.
     - `networks`: how many networks to draw; by default as many as a few seconds allow.
@@ -82,17 +84,14 @@ def report(
         >>> fw.report(net, [[1.0, 0.5], [0.3, -1.0]], networks=1000).data["network"]["depth"]
         3
     """
-    if isinstance(net, ResidualMLP):
-        want = (
-            "an MLP; with skips, `flow`, `simulate` and `compare` say what a report would, and `recommend` what to do"
-        )
-        raise DomainError("net", "a residual network", want)
-    as_mlp(net)
+    refuse_norm(as_layered(net), "net", "no vertex", "norm=None; `simulate` measures such networks")
     if x is not None:
         net.first_kernel(x)  # bad inputs are refused before any work
     count = quick(net) if networks is None else as_count(networks, "networks", at_least=2)
     verdict = criticality(net.activation)
     inputs, described = _generic(net, verdict) if x is None else (x, "given")
+    if isinstance(net, ResidualMLP):
+        return _of_residual(net.reading(inputs), verdict, inputs, described, count, seed, progress)
     with warnings.catch_warnings(), ThreadPoolExecutor(1) as compiler:
         warnings.simplefilter("ignore", ValidityWarning)  # it is what the section on validity is about
         # Most of the time is spent in XLA's compiler, which lets two threads use two processors.
@@ -123,7 +122,34 @@ def report(
     return Report(about_network(net), tuple(sections), about_origin(measured, described), theory, measured, comparison)
 
 
-def _generic(net: MLP, verdict: Criticality) -> tuple[Any, str]:
+def _of_residual(
+    net: ResidualMLP,
+    verdict: Criticality,
+    inputs: Any,
+    described: str,
+    networks: int,
+    seed: int,
+    progress: bool | None,
+) -> Report:
+    """The sections of which theory knows enough with skips: nothing on training, typical networks and what to do."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ValidityWarning)  # it is what the section on validity is about
+        theory, measured = flow(net, inputs), simulate(net, inputs, networks=networks, seed=seed, progress=progress)
+    comparison, tuned = compare_flows(theory, measured), is_tuned(net, verdict)
+    fluctuation = float(np.asarray(theory.relative_fluctuation).max())
+    kernel = np.asarray(theory.K)[:, 0, 0]
+    sections = (
+        about_residual_in_short(net, tuned, verdict.point is not None, kernel, fluctuation, comparison),
+        about_criticality(net, verdict),
+        about_layers(theory, measured, residual_nu(net.activation, float(net.gamma)) if tuned else None),
+        about_validity(net, fluctuation),
+        about_agreement(comparison, fluctuation),
+        about_words(),
+    )
+    return Report(about_network(net), sections, about_origin(measured, described), theory, measured, comparison)
+
+
+def _generic(net: MLP | ResidualMLP, verdict: Criticality) -> tuple[Any, str]:
     point = verdict.point
     return generic_inputs(net.widths[0], best_mean_square(point) if point and is_tuned(net, verdict) else 1.0)
 

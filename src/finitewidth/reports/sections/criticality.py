@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...critical import Criticality, CriticalPoint
-from ...networks import MLP
+from ...networks import MLP, ResidualMLP
 from ..inputs import best_mean_square
 from ..numbers import digits
 from ..plain import plain
@@ -15,20 +15,23 @@ from ..section import Column, Fact, Part, Section, Table, Tone, Words
 _SAME = 1e-9  # relative difference of hyperparameters below which a network counts as tuned
 
 
-def about_criticality(net: MLP, verdict: Criticality) -> Section:
+def about_criticality(net: MLP | ResidualMLP, verdict: Criticality) -> Section:
     """Class and reason, all critical points, the recommended one."""
     name, tuned = net.activation.name, is_tuned(net, verdict)
     facts = (Fact("universality class", str(verdict.universality_class)),)
-    parts = Words(advice(name, verdict, tuned)), _points(verdict)
+    parts = Words(advice(name, verdict, tuned) + _of_skips(net, verdict)), _points(verdict)
     return Section("criticality", "Criticality", plain(_data(verdict, tuned)), parts, facts)
 
 
-def is_tuned(net: MLP, verdict: Criticality) -> bool:
-    """Whether a network is initialised at the recommended point."""
+def is_tuned(net: MLP | ResidualMLP, verdict: Criticality) -> bool:
+    """Whether a network is initialised at the recommended point: in layers with a skip at 1 - gamma^2 of it, PDLT (B.20)-(B.21)."""
     point = verdict.point
     if point is None:
         return False
-    pairs = ((net.C_b, point.C_b), (net.C_W, point.C_W))
+    share = np.where(net.has_skip, 1 - float(net.gamma) ** 2, 1.0) if isinstance(net, ResidualMLP) else 1.0
+    if np.min(share) <= 0:
+        return False
+    pairs = ((net.C_b, share * point.C_b), (net.C_W, share * point.C_W))
     return all(bool(np.allclose(own, other, rtol=_SAME, atol=_SAME)) for own, other in pairs)
 
 
@@ -46,6 +49,16 @@ def advice(name: str, verdict: Criticality, tuned: bool) -> str:
         mean_square = best_mean_square(point)
         text += f"Normalise inputs to mean square {mean_square:.5g}, so that the kernel starts at K*."
     return text.rstrip()
+
+
+def _of_skips(net: MLP | ResidualMLP, verdict: Criticality) -> str:
+    """What a skip makes of the recommended point."""
+    if not isinstance(net, ResidualMLP) or verdict.point is None:
+        return ""
+    rest = 1 - float(net.gamma) ** 2
+    if rest <= 0:
+        return " These are numbers without skips: at gamma² >= 1 no network is critical."
+    return f" These are numbers without skips: layers with a skip take 1 - gamma² = {rest:.6g} times as much of both."
 
 
 def _data(verdict: Criticality, tuned: bool) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ...advice.numbers import SPREAD
+from ...networks import ResidualMLP
 from ...results.typical import TypicalNetworks
 from ..comparison.flows import Comparison
 from ..comparison.verdict import Verdict
@@ -43,6 +45,43 @@ def about_in_short(
     return Section("in_short", "In short", data, (Words(headline, tone), *map(Words, lines)))
 
 
+def about_residual_in_short(
+    net: ResidualMLP,
+    tuned: bool,
+    tunable: bool,
+    kernel: Float[np.ndarray, " L"],
+    fluctuation: float,
+    comparison: Comparison,
+) -> Section:
+    """Of a residual network, `tuned` or not; what its gradients do beyond that is not said."""
+    headline, tone = verdict_with_skips(net.depth, float(net.gamma), tuned, tunable)
+    lines = []
+    if net.depth > 1:
+        lines.append(of_signals(kernel, fluctuation, None) if fluctuation < SPREAD else of_scattered_signals(kernel))
+        lines.append(f"Theory and the {comparison.networks} networks drawn {_WORDS[comparison.verdict]}.")
+    data = plain({"headline": headline, "lines": lines})
+    return Section("in_short", "In short", data, (Words(headline, tone), *map(Words, lines)))
+
+
+def verdict_with_skips(depth: int, gamma: float, tuned: bool, tunable: bool) -> tuple[str, Tone]:
+    """The headline of a residual network, by its criticality alone."""
+    if depth == 1:
+        return verdict(depth, None, None)
+    if tuned:
+        return (
+            "At the critical point of its activation and skips: there depth acts on the average network by powers only.",
+            Tone.GOOD,
+        )
+    if gamma**2 >= 1:
+        return (
+            "Not critical, as no network with gamma² >= 1 is: weights add to signals that skips do not shrink.",
+            Tone.RISKY,
+        )
+    if tunable:
+        return "Not critical: `fw.tune` sets the C_b and C_W with which depth would act by powers only.", Tone.RISKY
+    return "Not critical, and no C_b and C_W make it so: the activation has no critical point.", Tone.RISKY
+
+
 def verdict(depth: int, problems: Sequence[str] | None, typical: TypicalNetworks | None) -> tuple[str, Tone]:
     """The headline: depth first, for no width mends what depth does to the average network. `problems` are those of
     `diagnose_gradients`, `None` where there are no gradients; `typical` networks are looked at where they differ."""
@@ -76,6 +115,15 @@ def of_signals(kernel: Float[np.ndarray, " L"], fluctuation: float, typical: Typ
     return (
         f"Signals of a typical network {_changed(middle / first)} from the first layer to the last: their mean square goes from "
         f"{first:.3g} to {middle:.3g} in the median network, to between {low:.3g} and {high:.3g} in 90 % of them."
+    )
+
+
+def of_scattered_signals(kernel: Float[np.ndarray, " L"]) -> str:
+    """Of infinite width, where the first order is no measure of how networks differ."""
+    first, last = float(kernel[0]), float(kernel[-1])
+    return (
+        f"Signals of infinitely wide networks {_changed(last / first)} from the first layer to the last: their mean square goes from "
+        f"{first:.3g} to {last:.3g}. From network to network of this width that varies by about a third or more."
     )
 
 

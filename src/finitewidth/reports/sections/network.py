@@ -4,22 +4,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...networks import MLP
+from ...networks import MLP, ResidualMLP
 from ..plain import describe, plain
 from ..section import Section, Words
 
 
-def about_network(net: MLP) -> Section:
+def about_network(net: MLP | ResidualMLP) -> Section:
     """The head of a report."""
-    return Section("network", f"{net.activation.name} MLP", plain(describe(net)), (Words(sentence(net)),))
+    return Section("network", f"{net.activation.name} {_kind(net)}", plain(describe(net)), (Words(sentence(net)),))
 
 
-def sentence(net: MLP) -> str:
+def sentence(net: MLP | ResidualMLP) -> str:
     """The network in one line."""
     return (
-        f"{net.activation.name} MLP of {net.depth} layer{'s' if net.depth > 1 else ''}, widths {_widths(net.widths)}; "
-        f"C_b = {_range(net.C_b.tolist())}, C_W = {_range(net.C_W.tolist())}; {net.parameters:,} parameters"
+        f"{net.activation.name} {_kind(net)} of {net.depth} layer{'s' if net.depth > 1 else ''}, widths {_widths(net.widths)}; "
+        f"C_b = {_range(net.C_b.tolist())}, C_W = {_range(net.C_W.tolist())}; "
+        f"{f'gamma = {float(net.gamma):.6g}; ' if isinstance(net, ResidualMLP) else ''}{net.parameters:,} parameters"
     )
+
+
+def _kind(net: MLP | ResidualMLP) -> str:
+    return "residual MLP" if isinstance(net, ResidualMLP) else "MLP"
 
 
 def _widths(widths: Sequence[int]) -> str:

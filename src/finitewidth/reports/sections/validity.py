@@ -7,7 +7,7 @@ smaller than what it keeps by this factor.
 import math
 from dataclasses import dataclass
 
-from ...networks import MLP
+from ...networks import MLP, ResidualMLP
 from ..plain import plain
 from ..section import Fact, Section, Words
 
@@ -53,7 +53,7 @@ def regime(fluctuation: float) -> Regime:
     return next(regime for regime in _REGIMES if fluctuation < regime.below or regime is _REGIMES[-1])
 
 
-def about_validity(net: MLP, fluctuation: float) -> Section:
+def about_validity(net: MLP | ResidualMLP, fluctuation: float) -> Section:
     """`fluctuation` is the largest relative variance of the metric in the network."""
     found, spread = regime(fluctuation), math.sqrt(fluctuation)
     data = {
