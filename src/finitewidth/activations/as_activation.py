@@ -14,6 +14,7 @@ from ..gaussian.places import KINK_REACH
 from .activation import Activation
 from .families import scale_invariant_like
 from .find_kinks import find_kinks
+from .nan_derivatives import WithoutDerivative, guarded
 from .registry import ACTIVATIONS
 from .sampling import sampled
 
@@ -50,14 +51,18 @@ def _check(activation: Activation, name: str) -> Activation:
 
 def _with_kinks(activation: Activation) -> Activation:
     """The same with all its kinks; one that consists of two half-lines is known in closed form."""
-    if type(activation) is not Activation:
+    if type(activation) is not Activation or isinstance(activation.value, WithoutDerivative):
         return activation
     declared = activation.kinks
     undeclared = [at for at in find_kinks(activation.value) if all(abs(at - kink) > _SAME_KINK for kink in declared)]
     known = _half_lines(activation) if {*declared, *undeclared} <= {0.0} else None
-    if known is None and undeclared:
-        return replace(activation, kinks=tuple(sorted({*declared, *undeclared})))
-    return known or activation
+    if known is not None:
+        return known
+    kinks = tuple(sorted({*declared, *undeclared})) if undeclared else declared
+    value = guarded(activation.value, kinks)
+    return (
+        activation if (value, kinks) == (activation.value, declared) else replace(activation, value=value, kinks=kinks)
+    )
 
 
 def _half_lines(activation: Activation) -> Activation | None:

@@ -21,6 +21,11 @@ _SUSPICIOUS, _JUMP = 1e-5, 1e-6  # relative to the size of the function, or of t
 _NOISE, _NEARBY = 1e-13, 20  # rounding, relative to the largest derivative on so many nodes to either side
 _HALVINGS, _LAST = 50, 20
 _POLE = 2.0  # growth of a derivative during the last halvings: one that is finite has long settled
+_ASIDE = 1e-9 * (
+    1 + np.arange(16) / 64
+)  # distances from a jump, or a pole, at which a derivative that is no rounding is smooth:
+_QUOTIENTS = 0.1  # as far from zero as derivatives of a quotient by z may be rounding
+_SCATTER_AT_A_JUMP, _SCATTER_AT_A_POLE = 0.1, 0.75  # how much it varies there at most
 _ROUND = 10  # decimals to which a kink is rounded if that changes nothing
 
 
@@ -85,6 +90,24 @@ def _jumps(
     smaller, larger = np.minimum(np.abs(before), np.abs(after)), np.maximum(np.abs(before), np.abs(after))
     is_jump = np.abs(after - before) > np.maximum(_JUMP * np.maximum(1.0, smaller), noise)
     is_pole = larger > _POLE * (1 + earlier)
-    points = ((left + right) / 2)[is_jump | is_pole]
+    found = np.flatnonzero(is_jump | is_pole)
+    if len(found) == 0:
+        return set()
+    points = ((left + right) / 2)[found]
+    level, scatter = _aside(sampled, points, order[found])
+    by_jump = is_jump[found] & ~(scatter > _SCATTER_AT_A_JUMP * np.abs(after - before)[found])
+    by_pole = is_pole[found] & ~(scatter > _SCATTER_AT_A_POLE * level)
+    points = points[by_jump | by_pole | (np.abs(points) > _QUOTIENTS)]
     rounded = np.round(points, _ROUND) + 0.0
     return set(np.where(np.abs(points - rounded) < 1e-12 * (1 + np.abs(points)), rounded, points).tolist())
+
+
+def _aside(
+    sampled: Callable[[np.ndarray], np.ndarray], points: np.ndarray, order: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""The size of a derivative close to each point, and how much it varies there on one side: of $\sin(z)/z$ near zero, where
+    derivatives are differences of large numbers, as much as it is large. NaN where a side has no numbers."""
+    distances = np.stack([-_ASIDE, _ASIDE]) * (1 + np.abs(points))[:, None, None]
+    z = points[:, None, None] + distances
+    values = sampled(z.ravel()).reshape(-1, *z.shape)[order, np.arange(len(points))]
+    return np.abs(values).max(axis=(1, 2)), np.ptp(values, axis=2).max(axis=1)

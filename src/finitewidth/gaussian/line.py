@@ -5,14 +5,17 @@ of the function (order one, around zero and around its kinks), so that it neithe
 small $K$. All rules are exact to rounding for functions analytic between their kinks, and remain so under `grad`.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
+from .function import differentiate
 from .places import OWN_SCALE, Places
 
 _REACH = 13.0  # standard deviations: exp(-13**2 / 2) = 2e-37
@@ -85,3 +88,24 @@ def line_average(
     """
     z, weights = line_rule(jnp.asarray(K), kinks, places)
     return jnp.sum(weights * function(z), axis=-1)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3))
+def line_derivative(
+    function: Callable[[Array], Array], kinks: tuple[float, ...], places: Places | None, order: int, K: Array
+) -> Float[Array, "*K"]:
+    r"""$\partial_K^n\langle f(z)\rangle_K$ of an `order` n, right across kinks and jumps, for the nodes stay between them as they move.
+
+    Functions are differentiated in forward mode alone, in `grad` too: backwards, `jnp.where(z > 0, jnp.sqrt(z), 0)` is NaN below zero.
+    """
+    average: Callable[[Array], Array] = functools.partial(line_average, function, kinks=kinks, places=places)
+    for _ in range(order):
+        average = differentiate(average)
+    return average(K)
+
+
+@line_derivative.defjvp
+def _raise_derivative(function, kinks, places, order, primals, tangents):
+    (K,), (dK,) = primals, tangents
+    value, slope = (line_derivative(function, kinks, places, order + more, K) for more in (0, 1))
+    return value, slope * dK

@@ -8,6 +8,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,7 @@ from .distributional import distributional_pair
 from .function import Function, differentiate, with_derivatives
 from .grid import GridRule
 from .hermite import HermiteRule
-from .line import line_average, line_rule
+from .line import line_derivative, line_rule
 from .places import PanelRule
 
 PairRule = GridRule | HermiteRule | PanelRule | None
@@ -113,17 +114,14 @@ def square_averages(f: Function, K: Array, order: int, slope: int = 0) -> list[A
     r"""$g(K) = \langle f^{(s)}(z)^2\rangle_K$, for the derivative $s$ = `slope`, and the derivatives of $g$ up to an order."""
     if not f.kinks and (slope or f.closed_square(K) is None):
         return list(_smooth_squares(f, slope, order, K))
-    found, square = [], functools.partial(_one_square, f, slope)
+    if slope or f.closed_square(K) is None:
+        value = f.derivative(slope)
+        return [line_derivative(lambda z: value(z) ** 2, f.kinks, f.places, m, K) for m in range(order + 1)]
+    found, square = [], lambda k: cast(Array, f.closed_square(k))
     for _ in range(order + 1):
         found.append(square(K))
         square = differentiate(square)
     return found
-
-
-def _one_square(f: Function, slope: int, K: Array) -> Array:
-    closed = None if slope else f.closed_square(K)
-    value = f.derivative(slope)
-    return line_average(lambda z: value(z) ** 2, K, f.kinks, f.places) if closed is None else closed
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))

@@ -18,7 +18,7 @@ from .._errors import DomainError
 from . import piecewise, smoothed
 from .function import Function
 from .grid import GridRule
-from .line import line_average
+from .line import line_derivative
 from .pairs import mixed_moment
 from .places import PanelRule
 from .split import split_averages
@@ -50,7 +50,7 @@ def product_moment(factors: Factors, rule: ProductRule, K: Float[Array, "n n"]) 
     r"""$\langle\prod_i f_i^{(k_i)}(z_i)\rangle_K$ for one covariance; `rule` serves what has no closed form."""
     if len(factors) == 1:
         (f, order) = factors[0]
-        return line_average(f.derivative(order), K[0, 0], f.kinks, f.places)
+        return line_derivative(f.derivative(order), f.kinks, f.places, 0, K[0, 0])
     if len(factors) == 2:
         (f, i), (g, j) = factors
         return mixed_moment(f, i, g, j, rule, K[0, 0], K[0, 1], K[1, 1])
@@ -66,9 +66,10 @@ def product_moment(factors: Factors, rule: ProductRule, K: Float[Array, "n n"]) 
 @product_moment.defjvp
 def _product_moment_jvp(factors, primals, tangents):
     (rule, K), (_, dK) = primals, tangents  # a rule is data, but no variable
-    if len(factors) == 1:  # the nodes stay between the kinks as they move: right for kinks and jumps too
+    if len(factors) == 1:
         (f, order) = factors[0]
-        return jax.jvp(lambda k: line_average(f.derivative(order), k[0, 0], f.kinks, f.places), (K,), (dK,))
+        average = functools.partial(line_derivative, f.derivative(order), f.kinks, f.places, 0)
+        return jax.jvp(lambda k: average(k[0, 0]), (K,), (dK,))
     value = product_moment(factors, rule, K)
     if len(factors) > 2 and _closed(factors, K) is not None:
         return value, jax.jvp(lambda k: _closed(factors, k), (K,), (dK,))[1]

@@ -45,6 +45,7 @@ def check_has_average(functions: Sequence[Function], K: Float[np.ndarray, "n n"]
     if np.max(along[beyond]) > np.max(along) + np.log(_LARGEST_TAIL):
         raise DomainError(
             "functions",
-            "functions whose product grows too fast to have an average under this covariance",
-            "slower growth, or smaller variances",
+            "functions whose product grows too fast to have an average under this covariance, or has it more than "
+            f"{_REACH.get(len(K), _REACH_OF_MORE):g} deviations out",
+            "slower growth, smaller variances, or functions that do not vanish nearer by",
         )
