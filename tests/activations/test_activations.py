@@ -9,6 +9,7 @@ import pytest
 import finitewidth as fw
 from finitewidth import Activation, DomainError
 from finitewidth.activations import ACTIVATIONS, as_activation
+from finitewidth.activations.closed_pairs import absolute_value_pair
 from finitewidth.activations.families import ScaleInvariant
 from finitewidth.activations.find_kinks import find_kinks
 from finitewidth.activations.sampling import sampled, size
@@ -276,3 +277,14 @@ def _sine(z):
 def test_size(function, expected):
     """The largest value on the smallest interval, among [-1/2, 1/2], [-1, 1], ..., where there is one."""
     np.testing.assert_allclose(size(function), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_absolute_values_beside_coincidence(apart):
+    r"""PDLT (5.159): $\langle|z|''|z|\rangle = 2\Delta/\pi K$ and $\langle|z|''|z|''\rangle = 2/\pi\Delta$ keep their digits."""
+    K, between = 100.0, 100.0 * (1 - apart)
+    covariance = (jnp.asarray(K), jnp.asarray(between), jnp.asarray(K))
+    with mp.workdps(40):
+        delta = mp.sqrt(mp.mpf(K) ** 2 - mp.mpf(between) ** 2)
+    found = [float(absolute_value_pair(2, j, *covariance)) for j in (0, 2)]
+    np.testing.assert_allclose(found, [float(2 * delta / (mp.pi * K)), float(2 / (mp.pi * delta))], rtol=1e-14)

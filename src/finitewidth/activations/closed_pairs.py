@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from .._arrays import Array
 from ..gaussian.arcsine import arcsine, correlation
+from ..gaussian.gram_vectors import determinant
 
 # Roots and inverses are taken of each variance alone: in a Gram matrix these are vectors, computed once per input.
 
@@ -69,11 +70,11 @@ def absolute_value_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> A
     if (i, j) == (1, 1):
         return arcsine(rho) * (2 / math.pi)
     if (i, j) == (2, 0):
-        return scale * _sine(rho) * (2 / math.pi) / Kaa
+        return jnp.sqrt(jnp.maximum(_exact_determinant(Kaa, Kab, Kbb), 0.0)) * (2 / math.pi) / Kaa
 
     def delta_functions(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
         """The moment (2, 2): two delta functions of weight 2."""
-        return 2 / (math.pi * jnp.sqrt(Kaa * Kbb - Kab**2))
+        return 2 / (math.pi * jnp.sqrt(_exact_determinant(Kaa, Kab, Kbb)))
 
     singular = coincident(Kaa, Kab, Kbb)
     away = jnp.where(singular, 0.0, Kab)
@@ -84,6 +85,12 @@ def absolute_value_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> A
     else:
         moment = raised(lambda a, c, b: (2 * c**2 - a * b) / a**2 * delta_functions(a, c, b), i - 4, 0)
     return jnp.where(singular, 0.0, moment(Kaa, away, Kbb))
+
+
+def _exact_determinant(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    r"""$K_{aa}K_{bb} - K_{ab}^2$ without cancellation; its derivatives are those of the formula."""
+    plain = Kaa * Kbb - Kab**2
+    return plain + jax.lax.stop_gradient(determinant(*jnp.broadcast_arrays(Kaa, Kab, Kbb)) - plain)
 
 
 def step_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
