@@ -32,8 +32,13 @@ def tried(call: Callable[[], Any]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return float(call())
-    except (ValueError, ArithmeticError) as error:
-        return "refused: " + str(error).partition("; expected")[0].replace("`", "")
+    except (ValueError, RuntimeError) as error:  # under `jit` JAX wraps the error that a program raises while it runs
+        return _reason(error)
+
+
+def _reason(error: Exception) -> str:
+    said = str(error).rpartition("RuntimeError: ")[2].partition("; expected")[0].partition("\n")[0]
+    return "refused: " + said.replace("`", "")
 
 
 def row(what: str, before: Any, now: Any, exact: float | str) -> None:
@@ -151,8 +156,7 @@ def functions(only: list[str]) -> None:
     for name in only or HARD:
         formula, points = HARD[name]
         cells = [
-            cell if len(cell) < 30 or not cell.startswith("refused") else _note(cell, refusals)
-            for cell in _cells(name, formula, points)
+            cell if not cell.startswith("refused") else _note(cell, refusals) for cell in _cells(name, formula, points)
         ]
         print("| " + " | ".join([name.replace("|", "\\|"), *cells]) + " |", flush=True)
     for number, reason in enumerate(refusals, 1):
@@ -196,7 +200,7 @@ def _cells(name: str, formula: Any, points: list[float]) -> list[str]:
     try:
         verdict = fw.criticality(f)
     except ValueError as error:
-        return [*cells, "refused: " + str(error).partition("; expected")[0].replace("`", ""), ""]
+        return [*cells, _reason(error), ""]
     worst = ""
     for at in verdict.critical_points:
         if at.K_star:
