@@ -1,4 +1,5 @@
-"""Training shaped networks of one depth over width: the best rate is the same for all sizes if it shrinks as one over the depth."""
+"""Training shaped networks of one depth over width, without their matrices: the best rate is the same for all sizes if it shrinks as
+one over the depth. A few minutes."""
 
 import warnings
 
@@ -8,53 +9,64 @@ from save import panels, save
 import finitewidth as fw
 from finitewidth.figures.style import BLUE, GREEN, ORANGE
 
-STEPS, NETWORKS = 10, 96
-SIZES = {(16, 4): BLUE, (32, 8): ORANGE, (64, 16): GREEN}
-SHOWN = 0.4  # the rate, times the number of matrices, of the learning curves
-RATES = np.geomspace(0.05, 3.2, 13)
+STEPS, PAIRS = 6, 10
+SIZES = {(32, 8): BLUE, (64, 16): ORANGE, (128, 32): GREEN}
+RATES = np.geomspace(0.2, 3.2, 7)
+SHOWN = 2  # of the rates, times the number of matrices, for the learning curves
+MIDDLE = 17  # matrices of the middle size, at which the fixed rate is tuned
 
 block = fw.ShapedMLP(fw.shaped.shaped_relu(1.0, -1.0))
-random = np.random.default_rng(0)
-x = random.normal(size=(4, 4))
-x *= 2 / np.linalg.norm(x, axis=1, keepdims=True)
-y = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+x = np.array([[1.0, 1.0], [1.4, -0.2]])
+y = np.array([[1.0], [-1.0]])
 
 
 def losses(size: tuple[int, int], rate: float) -> np.ndarray:
-    """Medians over groups of networks of the mean loss after every step: one network that diverges is not all."""
-    net = block.as_mlp(*size, inputs=4)
+    """Mean losses of pairs of networks after every step; those of pairs that diverge are infinite."""
     curves = []
-    for seed in range(12):
+    for seed in range(PAIRS):
         try:  # some rates are meant to be too large
             warnings.simplefilter("ignore", fw.ValidityWarning)
-            trained = fw.train(
-                net, x, y, x[:1], networks=NETWORKS // 12, rate=rate, steps=STEPS, seed=seed, progress=False
-            )
-            curves.append(trained.loss.mean)
+            how = {"networks": 2, "rate": rate, "steps": STEPS, "method": "lazy", "seed": seed, "progress": False}
+            curves.append(fw.train(block.at(*size), x, y, x[:1], **how).loss.mean)
         except fw.BlowUpError:
             curves.append(np.full(STEPS + 1, np.inf))
-    return np.median(curves, axis=0)
+    return np.array(curves)
+
+
+def draw(axes, pairs: np.ndarray, color: str, label: str) -> None:
+    """Geometric means, with a band of two standard errors."""
+    logs = np.log(pairs)
+    middle, error = logs.mean(axis=0), 2 * logs.std(axis=0, ddof=1) / np.sqrt(PAIRS)
+    axes.plot(np.exp(middle), color=color, label=label)
+    axes.fill_between(np.arange(STEPS + 1), np.exp(middle - error), np.exp(middle + error), color=color, alpha=0.15)
 
 
 curves, shrinking, fixed = panels(1, 3, 13.0, 3.9)
 for size, color in SIZES.items():
     width, depth = size
-    matrices = depth + 1
-    label = f"n = {width}, d = {depth}"
-    curves.plot(losses(size, SHOWN / matrices), color=color, label=label)
-    curves.plot(losses(size, SHOWN / 9), color=color, linestyle=":")
-    ends = np.array([losses(size, rate / matrices)[-1] for rate in RATES])
-    shrinking.plot(RATES, ends, color=color, label=label)
-    shrinking.plot(RATES[np.argmin(ends)], ends.min(), "o", color=color)
-    # The same networks and rates, against the rate itself.
-    fixed.plot(RATES / matrices, ends, color=color, label=label)
-    fixed.plot(RATES[np.argmin(ends)] / matrices, ends.min(), "o", color=color)
+    matrices, label = depth + 1, f"n = {width}, d = {depth}"
+    scanned = [losses(size, rate / matrices) for rate in RATES]
+    draw(curves, scanned[SHOWN], color, label)
+    if matrices != MIDDLE:
+        at_fixed = losses(size, RATES[SHOWN] / MIDDLE)
+        curves.plot(np.exp(np.log(at_fixed).mean(axis=0)), color=color, linestyle=":")
+    ends = np.array([np.median(each[:, -1]) for each in scanned])
+    best = np.argmin(ends)
+    # The same networks, against the rate over that of a network of one matrix, and against the rate itself.
+    for axes, rates in ((shrinking, RATES), (fixed, RATES / matrices)):
+        axes.plot(rates, ends, color=color, label=label)
+        axes.plot(rates[best], ends[best], "o", color=color)
+tuned = f"{RATES[SHOWN]:.1f}"
 curves.set(
-    xlabel="step", ylabel="loss", yscale="log", ylim=(0.1, 10), title=r"$\eta = 0.4/(d+1)$; dotted: $\eta = 0.4/9$"
+    xlabel="step", ylabel="loss", yscale="log", title=rf"$\eta = {tuned}/(d+1)$; dotted: $\eta = {tuned}/{MIDDLE}$"
 )
 curves.legend()
 what = f"loss after {STEPS} steps"
-limits = {"xscale": "log", "yscale": "log", "ylim": (0.05, 10)}
-shrinking.set(xlabel=r"$\eta_0 = \eta\,(d+1)$", ylabel=what, title="the best rate transfers", **limits)
-fixed.set(xlabel=r"$\eta$", ylabel=what, title="and would not at fixed rate", **limits)
+limits = {"xscale": "log", "yscale": "log", "ylim": (0.01, 30)}
+shrinking.set(
+    xlabel=r"$\eta_0 = \eta\,(d+1)$", ylabel=what, title="against $\\eta\\,(d+1)$ all sizes fall together", **limits
+)
+fixed.set(xlabel=r"$\eta$", ylabel=what, title="against the rate itself they do not", **limits)
+shrinking.set_xticks(ticks := [0.2, 0.4, 0.8, 1.6, 3.2], [f"{tick:g}" for tick in ticks])
+shrinking.set_xticks([], minor=True)
 save("hyperparameter_transfer")

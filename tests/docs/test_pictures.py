@@ -24,6 +24,7 @@ NAMES = sorted(path.stem for path in FIGURES.glob("*.py") if f'save("{path.stem}
 TOLERANCE = 1e-3
 
 TOO_SLOW = {
+    "hyperparameter_transfer": "460 trainings without matrices take minutes",
     "shaped_transformer_figure_6": "six trainings of 400 steps take minutes",
     "recommended_on_digits": "540 trainings take minutes, and rounding grows in networks that are too deep",
 }

@@ -67,7 +67,7 @@ def feature_learning_sde(
     - `checkpoint`: a file to which the run is written as it goes, and from which a killed run resumes.
 
     All paths are kept. $G$ and $K$ stay positive semi-definite; the sum rule $S_T^{\alpha\beta} = \dot f^\alpha$ and
-    $\dot f = \overline\Theta\delta$ hold to rounding.
+    $\dot f = \overline\Theta\delta$ hold to rounding, the former to about 1e-6 if the activation is odd.
 
     Examples:
         >>> block = fw.ShapedMLP(fw.shaped.shaped_relu(1.0, -1.0))
