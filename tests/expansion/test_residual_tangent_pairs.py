@@ -1,9 +1,11 @@
 """The tangent kernel of residual networks, several inputs: one input, MLPs, two layers by hand, a third by brute force, networks."""
 
+import jax
 import numpy as np
 import pytest
 
 import finitewidth as fw
+from finitewidth.expansion.persistent_tangent import refuse_coincident
 from residual_third_layer import corrections
 
 GAMMA = 0.8
@@ -148,3 +150,14 @@ def test_networks_extrapolated_in_width(activation, gamma, C_W):
     most = np.unravel_index(np.argmax(np.abs(left) / errors[0]), left.shape)
     assert abs(left[most]) > 10 * errors[0][most]
     assert abs(rest[most] - left[most] / 3) < 4 * np.hypot(errors[1][most], errors[0][most] / 3)
+
+
+@pytest.mark.parametrize("other", [1.0, 1.5, -1.0])
+def test_coincident_samples_of_kinked_networks_are_named(other):
+    """What is not a number is refused by its reason, and only then."""
+    parallel, undefined = np.outer([1.0, other], [1.0, other]), np.full((3, 2, 2), np.nan)
+    with jax.enable_x64(True):
+        refuse_coincident(parallel, np.zeros((3, 2, 2)))
+        refuse_coincident(np.eye(2), undefined)
+        with pytest.raises(fw.DomainError, match="equal or opposite up to a factor"):
+            refuse_coincident(parallel, undefined)

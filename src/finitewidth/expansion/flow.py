@@ -44,7 +44,8 @@ def flow(
     **Arguments:**
 
     - `net`: the network.
-    - `x`: inputs, shape (N, n_0), one sample a row. Duplicated samples are fine, zero samples need `C_b > 0`.
+    - `x`: inputs, shape (N, n_0), one sample a row. Duplicated samples are fine (but for tangent kernels of
+      residual networks whose slopes jump), zero samples need `C_b > 0`.
     - `kernel`: instead of `x`, the first layer's kernel $K^{(1)}$, shape (N, N), positive semi-definite.
     - `through`: how far to go, each step including those before: `"kernel"` stops at infinite width and is fast for
       thousands of samples; `"vertex"` adds the group `metric`, the four-point vertex $V$ and the metric's correction

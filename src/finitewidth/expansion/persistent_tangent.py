@@ -34,8 +34,11 @@ from jaxtyping import Float
 
 from .._arrays import Array, at_hand
 from .._compile import compiled_in_haste
+from .._errors import DomainError
+from .._validation import is_concrete
 from ..activations import Activation
 from ..gaussian.accuracy import VALUES_AND_SLOPES, pair_rule as choose_pair_rule, product_rule as choose_product_rule
+from ..gaussian.gram_vectors import coincident_pairs
 from ..gaussian.pairs import mixed_moment, square_averages
 from ..gaussian.powers import power
 from ..gaussian.products import ProductRule
@@ -228,7 +231,9 @@ def persistent_tangent_flow(
     if len(K1) > 1:
         rules = choose_pair_rule(sigma, largest, derivatives=5), choose_product_rule(sigma, largest, _PRODUCTS)
         first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(overlap))
-        return tangent_groups(net, pairs, at_hand(compiled_pairs(sigma, net.layers[1:], first, pairs, rules)))
+        found = tangent_groups(net, pairs, at_hand(compiled_pairs(sigma, net.layers[1:], first, pairs, rules)))
+        refuse_coincident(K1, found[2].H1)
+        return found
     rule = choose_product_rule(sigma, largest, _PRODUCTS)
     theta1 = net.first_tangent_kernel(overlap)
     found = at_hand(_compiled(sigma, net.layers[1:], K1[0, 0], theta1[0, 0], rule))
@@ -248,3 +253,16 @@ def persistent_tangent_flow(
         layers=tuple(range(1, net.depth + 1)),
     )
     return *metric_group(net, pairs, found.K[:, None], V[:, None, None], G1[:, None]), tangent
+
+
+def refuse_coincident(K1: Float[Array, "N N"], H1: Float[Array, "L N N"]) -> None:
+    r"""`DomainError` where $H^{\{1\}}$ is not a number because samples coincide: slopes that jump have averages
+    $\langle\sigma'\sigma'\rangle$ without a derivative there."""
+    if not (is_concrete(K1) and is_concrete(H1)) or not np.isnan(np.asarray(H1)).any():
+        return
+    coincident = np.asarray(coincident_pairs(jnp.asarray(K1)))
+    if np.triu(coincident, k=1).any():
+        got = "samples that are equal or opposite up to a factor, to a residual network whose slopes jump"
+        raise DomainError(
+            "x", got, "one sample of each direction: the tangent kernel's H1 between them is not known with skips"
+        )
