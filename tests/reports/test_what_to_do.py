@@ -137,8 +137,14 @@ def test_typical_networks_in_words():
 
 @pytest.mark.parametrize(("infinite", "few"), [(0.0199, False), (0.0201, True), (0.00501, False), (0.00499, True)])
 def test_averages_describe_few_from_twice_the_median(infinite, few):
-    measured = TypicalNetworks(quantiles(1e-3, 1e-2, 1.0), quantiles(1.0, 1.0, 1.0), networks=77)
+    measured = TypicalNetworks(quantiles(4e-3, 1e-2, 0.03), quantiles(1.0, 1.0, 1.0), networks=77)
     assert ("describe few" in about_typical(NET, measured, None, infinite, 0.18)) is few
+
+
+@pytest.mark.parametrize(("high", "few"), [(0.0399, False), (0.0401, True)])
+def test_averages_describe_few_of_networks_spread_over_more_than_a_factor_of_ten(high, few):
+    measured = TypicalNetworks(quantiles(4e-3, 1e-2, high), quantiles(1.0, 1.0, 1.0), networks=77)
+    assert ("describe few" in about_typical(NET, measured, None, 0.01, 0.18)) is few
 
 
 def test_the_headline():
@@ -155,8 +161,7 @@ def test_the_headline():
     spread = TypicalNetworks(quantiles(1e-3, 1e-2, 1.0), quantiles(0.5, 1.0, 2.0))
     said, tone = headline(5, (), spread)
     assert (
-        "90 % spread over a factor of 1e+03 in the mean square of their signals and 4 in that of their gradients"
-        in said
+        "90 % spread over a factor of 1000 in the mean square of their signals and 4 in that of their gradients" in said
     )
     assert tone is Tone.RISKY
     assert headline(5, (), None) == ("Well initialised for its depth and width.", Tone.GOOD)
@@ -173,10 +178,16 @@ def test_signals_and_gradients_in_short():
     assert "from 2 to 0.01 in the median network, to between 0.001 and 1 in 90 %" in of_signals(
         np.array([2.0, 2.0]), 1.0, typical
     )
-    assert of_gradients(0.5, True, None).endswith("by a factor of 0.5 in mean square.")
+    assert of_gradients(0.5, True, None).endswith(
+        "keep their size on their way back to the first layer: their mean square changes by a factor of 0.5."
+    )
     assert of_gradients(0.49, True, None).endswith("a power of depth, which the learning rates below make up for.")
-    assert of_gradients(0.49, False, None).endswith("by a factor of 0.49 in mean square.")
-    assert "by a factor of 1 in mean square in the median network, between 0.5 and 2" in of_gradients(
+    assert of_gradients(0.49, False, None).endswith(
+        "shrink on their way back to the first layer: their mean square changes by a factor of 0.49."
+    )
+    assert of_gradients(1.0049, True, None).endswith("their mean square stays the same.")
+    assert of_gradients(1.0051, True, None).endswith("their mean square changes by a factor of 1.01.")
+    assert "their mean square stays the same in the median network, between 0.5 and 2" in of_gradients(
         0.1, True, typical
     )
 

@@ -82,7 +82,8 @@ class GradientDiagnosis(Result):
     def _of_averages(self) -> str:
         if self.problems:
             return " ".join(self.problems)
-        over = f"from the last layer to the first their mean square changes by a factor of {self.factor:.3g}"
+        change = "stays the same" if f"{self.factor:.3g}" == "1" else f"changes by a factor of {self.factor:.3g}"
+        over = f"from the last layer to the first their mean square {change}"
         if self.critical:
             return f"The network is critical, so gradients change by powers of depth only: {over}."
         return (

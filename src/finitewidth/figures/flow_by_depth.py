@@ -115,7 +115,7 @@ def _theory_of_kernel(axes: "Axes", theory: Flow[Array], s: int, label: str, col
     layers = np.arange(1, len(theory.K) + 1)
     mean, spread = theory.G[:, s, s], np.sqrt(theory.v[:, s, s, s, s])
     axes.plot(layers, mean, color=color, label=label)
-    axes.fill_between(layers, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
+    axes.fill_between(layers, np.maximum(mean - spread, 0.0), mean + spread, color=color, alpha=0.15, linewidth=0)
     if mean.min() > 0 and np.log10(mean.max() / mean.min()) > _DECADES:
         axes.set_yscale("log")
 

@@ -14,5 +14,5 @@ def check_same_description(argument: str, theory: Any, measured: Any) -> None:
         raise ArgumentError(argument, got, want)
     for field in fields(theory):
         one, other = getattr(theory, field.name), getattr(measured, field.name)
-        if fingerprint(one) != fingerprint(other):
+        if one is not other and fingerprint(one) != fingerprint(other):
             raise ArgumentError(argument, f"{field.name} = {other}", f"{one}, as in `theory`")

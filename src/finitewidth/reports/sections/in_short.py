@@ -98,7 +98,7 @@ def verdict(depth: int, problems: Sequence[str] | None, typical: TypicalNetworks
         )
         return (
             "Deep for its width: the average network is well initialised, but of networks drawn alike 90 % spread over a factor of "
-            f"{signals:.2g} in the mean square of their signals and {gradients:.2g} in that of their gradients."
+            f"{_about(signals)} in the mean square of their signals and {_about(gradients)} in that of their gradients."
         ), Tone.RISKY
     return "Well initialised for its depth and width.", Tone.GOOD
 
@@ -133,12 +133,21 @@ def of_gradients(factor: float, critical: bool, typical: TypicalNetworks | None)
         mended = (
             "" if _same(factor) or not critical else ", a power of depth, which the learning rates below make up for"
         )
-        return f"Gradients {_changed(factor)} on their way back to the first layer: by a factor of {factor:.3g} in mean square{mended}."
+        return f"Gradients {_changed(factor)} on their way back to the first layer: their mean square {_by(factor)}{mended}."
     low, middle, high = typical.gradient[:, 0]
     return (
-        f"Gradients of a typical network {_changed(middle)} on their way back to the first layer: by a factor of {middle:.3g} in mean "
-        f"square in the median network, between {low:.3g} and {high:.3g} in 90 % of them."
+        f"Gradients of a typical network {_changed(middle)} on their way back to the first layer: their mean square {_by(middle)} "
+        f"in the median network, between {low:.3g} and {high:.3g} in 90 % of them."
     )
+
+
+def _about(factor: float) -> str:
+    """Two digits, in words an engineer reads: 140, not 1.4e+02."""
+    return f"{float(f'{factor:.2g}'):g}"
+
+
+def _by(factor: float) -> str:
+    return "stays the same" if f"{factor:.3g}" == "1" else f"changes by a factor of {factor:.3g}"
 
 
 def _same(factor: float) -> bool:

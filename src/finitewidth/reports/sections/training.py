@@ -123,10 +123,11 @@ def _alike(of_layers: np.ndarray, moving: np.ndarray, fluctuation: float) -> str
     everyone, they = ("All layers", "Layers") if moving.all() else ("The others", "The others")
     if uneven >= _UNEVEN:
         return f"{they} learn unevenly, by a factor of {uneven:.3g}: `tune` sets rates that mend it."
+    differ = "are equal" if f"{uneven:.3g}" == "1" else f"differ by a factor of {uneven:.3g} at most"
     if fluctuation < _NOISY:
-        return f"{everyone} learn alike: their shares differ by a factor of {uneven:.3g} at most."
+        return f"{everyone} learn alike: their shares {differ}."
     return (
-        f"Averaged over networks the layers' shares differ by a factor of {uneven:.3g} at most; in a single network "
+        f"Averaged over networks the layers' shares {differ}; in a single network "
         "they scatter as widely as its gradients do."
     )
 

@@ -21,6 +21,7 @@ _NEURONS = 10_000_000  # drawn in all: a second or two
 _FEWEST, _MOST = 64, 1024
 _LOGNORMAL = 10  # the width from which a layer's factor is smooth enough for theory's quantiles
 _SKEWED = 2.0  # the ratio of mean and median from which a mean is called that of a few
+_SCATTERED = 10.0  # so is one of networks nine tenths of which are spread over more than this factor
 _NOTE = "First input: the network's own kernel, and the sum of squares of one output's gradients by the pre-activations of the layer."
 _LAWS = " Theory: nearly log-normal laws with the exact mean, variance and skewness of the logarithm."
 
@@ -62,7 +63,8 @@ def sentence(
     low, middle, high = measured.kernel[:, -1]
     least, typical, most = measured.gradient[:, 0]
     apart = max(infinite / middle, middle / infinite) if middle > 0 else math.inf
-    few = "so that averages describe few of them" if apart > _SKEWED else "around an average that still describes them"
+    scattered = apart > _SKEWED or high > _SCATTERED * low
+    few = "so that averages describe few of them" if scattered else "around an average that still describes them"
     wider = (
         f" Hidden layers of about {wide_enough(net, fluctuation)} neurons, at this depth, would bring the kernel's standard deviation "
         "between networks down to a third of its mean."

@@ -25,8 +25,8 @@ _REGIMES = (
     Regime(
         0.01,
         "nearly infinite width",
-        "kernels of different networks agree within a tenth: the infinite-width theory is a good description, "
-        "and representations hardly depend on the draw of the weights",
+        "kernels of different networks agree within a tenth, and the infinite-width theory is a good description of signals; "
+        "gradients may still differ from network to network",
     ),
     Regime(
         0.1,
@@ -42,7 +42,7 @@ _REGIMES = (
     Regime(
         float("inf"),
         "strongly coupled",
-        "kernels vary from network to network by their own size or more, and the first order is no measure of it any more: look at "
+        "kernels vary from network to network by most of their own size or more, and the first order is no measure of it any more: look at "
         "typical networks or a simulation, take more width or less depth",
     ),
 )
