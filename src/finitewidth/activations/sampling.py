@@ -30,8 +30,7 @@ def sampled(value: Callable[[Array], Array], z: Float[np.ndarray, " n"]) -> Floa
     batches = -(-len(z) // _BATCH)
     padded = np.pad(z, (0, batches * _BATCH - len(z))).reshape(batches, _BATCH)
     program = _program(value)
-    with jax.ensure_compile_time_eval():
-        return np.concatenate([np.asarray(program(batch)) for batch in padded], axis=1)[:, : len(z)]
+    return np.concatenate([np.asarray(program(batch)) for batch in padded], axis=1)[:, : len(z)]
 
 
 @functools.lru_cache(maxsize=128)

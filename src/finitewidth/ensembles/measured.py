@@ -1,6 +1,5 @@
 """What an ensemble of networks has shown, in the groups and in the normalisation of the theory."""
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -80,8 +79,8 @@ def measured_tangent(
     behind_A, behind_B, behind_D, behind_F = (np.full(A.shape[1:], float(networks)) for _ in "ABDF")
     if tally is not None and counted is not None:
         size = len(pairs.a)
-        joint = jnp.stack(covariance(counted.joint))
-        H1[:, known:] = pairs.unpack(jnp.stack(mean_deviation(counted.joint))[..., size:])
+        joint = np.stack(covariance(counted.joint))
+        H1[:, known:] = pairs.unpack(np.stack(mean_deviation(counted.joint))[..., size:])
         A[:, known:] = pairs.unpack_twice(joint[..., size:, size:])
         D[:, known:] = pairs.unpack_twice(joint[..., :size, size:])
         B[:, known:], F[:, known:] = mean_and_error(counted.B), mean_and_error(counted.F)

@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from .._arrays import Array, diagonal
-from .._compile import compiled_in_haste
+from .._arrays import Array, at_hand, diagonal
 
 
 class Moments(eqx.Module):
@@ -86,7 +85,7 @@ def about(moments: Moments, reference: Float[Array, "*batch P"]) -> Moments:
     means = moments.averages
     squares = diagonal(means)
     dii, djj = squares[..., :, None], squares[..., None, :]
-    dij, diij, dijj = moments.dd, moments.ddd, jnp.swapaxes(moments.ddd, -1, -2)
+    dij, diij, dijj = moments.dd, moments.ddd, moments.ddd.swapaxes(-1, -2)
     lower = j * di + i * dj + n * i * j
     return Moments(
         reference,
@@ -110,16 +109,15 @@ def merge(first: Moments, second: Moments) -> Moments:
     return eqx.tree_at(lambda moments: moments.reference, sums, first.reference)
 
 
-@compiled_in_haste()
 def mean_deviation(moments: Moments) -> tuple[Float[Array, "*batch P"], Float[Array, "*batch P"]]:
     """Mean minus reference, and its standard error."""
+    moments = at_hand(moments)
     M = moments.count
     central = about(moments, moments.reference + moments.d / M)
-    squares = jnp.maximum(diagonal(central.averages), 0)  # negative by rounding only
-    return moments.d / M, jnp.sqrt(squares / (M - 1) / M)
+    squares = diagonal(central.averages).clip(0)  # negative by rounding only
+    return moments.d / M, (squares / (M - 1) / M) ** 0.5
 
 
-@compiled_in_haste()
 def covariance(moments: Moments) -> tuple[Float[Array, "*batch P P"], Float[Array, "*batch P P"]]:
     r"""The unbiased covariance matrix and the standard errors of its entries, from at least two samples.
 
@@ -127,10 +125,11 @@ def covariance(moments: Moments) -> tuple[Float[Array, "*batch P P"], Float[Arra
     unbiased covariance is exactly $[\mu_{22} - \mu_{11}^2 + (\mu_{20}\mu_{02} + \mu_{11}^2)/(M-1)]/M$. With replicas the moments
     beside $M-1$ are those of their averages.
     """
+    moments = at_hand(moments)
     M = moments.count
     central = about(moments, moments.reference + moments.d / M)
     mu11, mu22, averages = central.dd / M, central.dddd / M, central.averages / M
     variances = diagonal(averages)
     mu20_mu02 = variances[..., :, None] * variances[..., None, :]
-    of_products = jnp.maximum(mu22 - mu11**2, 0)  # a variance: negative by rounding only
-    return mu11 + averages / (M - 1), jnp.sqrt((of_products + (mu20_mu02 + averages**2) / (M - 1)) / M)
+    of_products = (mu22 - mu11**2).clip(0)  # a variance: negative by rounding only
+    return mu11 + averages / (M - 1), ((of_products + (mu20_mu02 + averages**2) / (M - 1)) / M) ** 0.5

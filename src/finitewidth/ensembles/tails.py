@@ -17,8 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from .._arrays import Array
-from .._compile import compiled_in_haste
+from .._arrays import Array, at_hand
 
 # Fluctuations below this part of the largest entry of a layer are rounding.
 _ROUNDING = 1e-12
@@ -56,32 +55,32 @@ def add_tails(tails: Tails, samples: Float[Array, "B layers *shape"], counted: B
     return Tails(tails.count + jnp.sum(counted), reference, scale, tails.powers + jnp.stack(sums))
 
 
-@compiled_in_haste()
 def effective_of_mean(tails: Tails) -> Float[Array, "layers *shape"]:
     r"""The networks behind the standard error of a mean: $\gamma = \mu_3/\mu_2^{3/2}$."""
+    tails = at_hand(tails)
     central = _central(tails, 3)
     return _effective(tails.count, central[3], central[2], _ROUNDING**2)
 
 
-@compiled_in_haste()
 def effective_of_variance(tails: Tails) -> Float[Array, "layers *shape"]:
     r"""The networks behind the standard error of a variance, whose contributions $(x - \bar x)^2$ have the variance
     $\mu_4 - \mu_2^2$ and the third cumulant $\mu_6 - 3\mu_4\mu_2 + 2\mu_2^3$."""
+    tails = at_hand(tails)
     central = _central(tails, 6)
     mu2, mu4, mu6 = central[2], central[4], central[6]
     cumulant = mu6 - 3 * mu4 * mu2 + 2 * mu2**3
-    return _effective(tails.count, cumulant, mu4 - mu2**2, jnp.maximum(1e-9 * mu2**2, _ROUNDING**4))
+    return _effective(tails.count, cumulant, mu4 - mu2**2, np.maximum(1e-9 * mu2**2, _ROUNDING**4))
 
 
 def _effective(count: Array, cumulant: Array, variance: Array, rounding: Array | float) -> Array:
     fluctuates = variance > rounding
-    safe = jnp.where(fluctuates, variance, 1)
-    return count / (1 + jnp.where(fluctuates, cumulant**2 / safe**3, 0))
+    safe = np.where(fluctuates, variance, 1)
+    return count / (1 + np.where(fluctuates, cumulant**2 / safe**3, 0))
 
 
 def _central(tails: Tails, order: int) -> list[Array]:
     """Central moments up to an order, by the binomial theorem."""
-    raw = [jnp.ones_like(tails.powers[0]), *(tails.powers[:order] / tails.count)]
+    raw = [np.ones_like(tails.powers[0]), *(tails.powers[:order] / tails.count)]
     shift = -raw[1]
     terms = [[math.comb(k, j) * raw[j] * shift ** (k - j) for j in range(k + 1)] for k in range(order + 1)]
-    return [sum(each, jnp.zeros(())) for each in terms]
+    return [sum(each, np.zeros(())) for each in terms]

@@ -25,11 +25,16 @@ _POLE = 3.0  # a derivative that has grown so much from there to the kink is inf
 _JUMP = 1e-6  # one-sided limits are taken at a small distance: a smaller jump is none
 
 
+def _ones_beside(z: Array) -> np.ndarray:
+    """A unit tangent at each point, of NumPy's: JAX would compile a program to make one."""
+    return np.ones(jnp.shape(z), jnp.result_type(z))
+
+
 def differentiate(function: ElementwiseFunction) -> ElementwiseFunction:
     """The derivative of an elementwise function, itself elementwise."""
 
     def derivative(z: Array) -> Array:
-        return jax.jvp(function, (z,), (jnp.ones_like(z),))[1]
+        return jax.jvp(function, (z,), (_ones_beside(z),))[1]
 
     return derivative
 
@@ -41,7 +46,7 @@ def with_derivatives(function: ElementwiseFunction, order: int) -> Callable[[Arr
     lower = with_derivatives(function, order - 1)
 
     def values(z: Array) -> list[Array]:
-        known, raised = jax.jvp(lower, (z,), (jnp.ones_like(z),))
+        known, raised = jax.jvp(lower, (z,), (_ones_beside(z),))
         return [*known, raised[-1]]
 
     return values

@@ -53,7 +53,8 @@ def largest_variance(net: LayeredNetwork, K1: Float[Array, "N N"], traced: float
         return traced
     silent = net.replace(lambda_b=0.0, lambda_W=0.0)  # rates, which may be traced, do not enter here
     with jax.ensure_compile_time_eval():
-        variances = np.asarray(_compiled_diagonal(net.activation, silent.layers[1:], np.diagonal(K1)))
+        layers, first = silent.layers[1:], np.diagonal(K1)
+    variances = np.asarray(_compiled_diagonal(net.activation, layers, first))
     usable = np.isfinite(variances) & (variances > 0) & (variances < _LARGEST)
     usable[-1] = np.isfinite(variances[-1])  # nothing is averaged over the last layer: zero is fine there
     if not usable.all():
