@@ -9,7 +9,8 @@ shape, NaN, infinity, numbers that are huge or tiny, text, True, masked arrays, 
 - NaN: a result with NaN where the right call has none;
 - accepted: a result, though the argument was of a type that cannot be right.
 
-The last three must be zero; each is printed with the call that made it, and the exit code is one.
+The last three must be zero; each is printed with the call that made it, and the exit code is one. A call that asks for more memory than
+`--gigabytes` fails there and is unclear: a size that cannot be meant must be refused by name before anything is allocated.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import io
 import math
 import os
 import random
+import resource
 import sys
 import tempfile
 import time
@@ -334,6 +336,12 @@ def fuzz(
     return counts
 
 
+def limit_memory(gigabytes: float) -> None:
+    """What a call allocates beyond fails with an error, in place of the machine."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + int(gigabytes * 2**30), resource.RLIM_INFINITY))
+
+
 def main() -> int:
     """Counts, and what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -341,7 +349,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="functions whose name contains this")
     parser.add_argument("--every", type=int, default=1, help="only every so-manieth call")
+    parser.add_argument("--gigabytes", type=float, default=3.0, help="of memory that a call may ask for")
     options = parser.parse_args()
+    limit_memory(options.gigabytes)
     warnings.simplefilter("ignore")
     jax.config.update("jax_enable_x64", True)
     started = time.process_time()
