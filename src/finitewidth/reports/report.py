@@ -30,6 +30,7 @@ from .sections.typical import WIDE_SPREAD, about_typical, quick_typical
 from .sections.validity import about_validity
 from .sections.vocabulary import about_words
 from .sections.what_to_do import about_what_to_do
+from .sections.what_to_do_with_skips import about_what_to_do_with_skips
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,8 +72,7 @@ def report(
 
     **Arguments:**
 
-    - `net`: an MLP or a residual one, tuned or not. Of residual networks a report has no sections on training, on typical networks and
-      on what to do, for which `recommend` is there.
+    - `net`: an MLP or a residual one, tuned or not. Of residual networks a report has no sections on training and on typical networks.
     - `x`: inputs, shape (N, n_0). By default two inputs of correlation one half; their mean square is one, or, for a
       network tuned to a finite $K^\star$, the one that makes $K^{(1)} = K^\star$.
     - `networks`: how many networks to draw; by default as many as a few seconds allow.
@@ -131,7 +131,7 @@ def _of_residual(
     seed: int,
     progress: bool | None,
 ) -> Report:
-    """The sections of which theory knows enough with skips: nothing on training, typical networks and what to do."""
+    """The sections of which theory knows enough with skips: nothing on training and typical networks."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ValidityWarning)  # it is what the section on validity is about
         theory, measured = flow(net, inputs), simulate(net, inputs, networks=networks, seed=seed, progress=progress)
@@ -145,6 +145,7 @@ def _of_residual(
         about_validity(net, fluctuation),
         about_agreement(comparison, fluctuation),
         about_words(),
+        about_what_to_do_with_skips(net, verdict, fluctuation),
     )
     return Report(about_network(net), sections, about_origin(measured, described), theory, measured, comparison)
 

@@ -13,6 +13,7 @@ from ...networks import MLP
 from ...results.typical import TypicalNetworks
 from ..plain import plain
 from ..section import Code, Column, Details, Drawing, Fact, Section, Sparkline, Table, Tone, Words
+from .what_to_do_with_skips import skip_lines
 
 _STRONG, _COLLAPSED = 0.5, 0.99
 
@@ -85,15 +86,7 @@ def about_code(initialisation: str, inputs: str, call: str, gamma: float, of_cla
     """Lines to copy; the rate of cross-entropy where there are classes."""
     parts = [Words(inputs), Code(initialisation)]
     if gamma:
-        lines = (
-            f"gamma = {gamma:.6g}\n"
-            "for layer in linear_layers[1:-1]:\n"
-            "    with torch.no_grad():\n"
-            "        layer.weight *= (1 - gamma**2) ** 0.5\n"
-            "        layer.bias *= (1 - gamma**2) ** 0.5\n"
-            "# forward, hidden layers: z = layer(activation(z)) + gamma * z"
-        )
-        parts += [Words("Then give hidden layers ways around them:"), Code(lines)]
+        parts += [Words("Then give hidden layers ways around them:"), Code(skip_lines(gamma, readout=True))]
     parts += [Words(_RATES + (_OF_CLASSES if of_classes else "")), Code(call)]
     return Section("code", "What to do", plain({"initialisation": initialisation, "rates": call}), tuple(parts))
 

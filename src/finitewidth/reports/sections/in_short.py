@@ -108,8 +108,8 @@ def of_signals(kernel: Float[np.ndarray, " L"], fluctuation: float, typical: Typ
     first, last = float(kernel[0]), float(kernel[-1])
     if typical is None:
         return (
-            f"Signals {_changed(last / first)} from the first layer to the last: their mean square goes from {first:.3g} to {last:.3g}, "
-            f"give or take {_per_cent(fluctuation)} from network to network."
+            f"Signals {_changed(last / first)} from the first layer to the last: their mean square goes from {first:.3g} to {last:.3g}"
+            f"{_on_the_way(kernel)}, give or take {_per_cent(fluctuation)} from network to network."
         )
     low, middle, high = typical.kernel[:, -1]
     return (
@@ -123,7 +123,7 @@ def of_scattered_signals(kernel: Float[np.ndarray, " L"]) -> str:
     first, last = float(kernel[0]), float(kernel[-1])
     return (
         f"Signals of infinitely wide networks {_changed(last / first)} from the first layer to the last: their mean square goes from "
-        f"{first:.3g} to {last:.3g}. From network to network of this width that varies by about a third or more."
+        f"{first:.3g} to {last:.3g}{_on_the_way(kernel)}. From network to network of this width that varies by about a third or more."
     )
 
 
@@ -158,6 +158,16 @@ def _changed(factor: float) -> str:
     if _same(factor):
         return "keep their size"
     return "grow" if factor > 1 else "shrink"
+
+
+def _on_the_way(kernel: Float[np.ndarray, " L"]) -> str:
+    """The largest or smallest value in between, where both ends hide it."""
+    ends = kernel[[0, -1]]
+    if kernel.max() > _SAME * ends.max():
+        return f", with {kernel.max():.3g} on the way"
+    if kernel.min() < ends.min() / _SAME:
+        return f", with {kernel.min():.3g} on the way"
+    return ""
 
 
 def _per_cent(fluctuation: float) -> str:

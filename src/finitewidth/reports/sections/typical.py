@@ -8,7 +8,7 @@ import numpy as np
 from ...advice.numbers import SPREAD
 from ...ensembles.typical import typical_networks
 from ...exact.typical import typical_scale_invariant
-from ...networks import MLP
+from ...networks import MLP, ResidualMLP
 from ...results.typical import TypicalNetworks
 from ..numbers import digits
 from ..plain import plain
@@ -50,7 +50,7 @@ def about_typical(net: MLP, x: Any, measured: TypicalNetworks, infinite: float, 
     return Section("typical", "Typical networks", plain(data), parts)
 
 
-def wide_enough(net: MLP, fluctuation: float) -> int:
+def wide_enough(net: MLP | ResidualMLP, fluctuation: float) -> int:
     """A width of all hidden layers at which the kernel's relative variance would fall to `WIDE_SPREAD`, as 1/n does."""
     mean_width = (net.depth - 1) / net.depth_over_width
     return math.ceil(mean_width * fluctuation / WIDE_SPREAD)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from ...activations import ACTIVATIONS, Activation
 from ...critical import Criticality, CriticalPoint, criticality
-from ...networks import MLP
+from ...networks import MLP, ResidualMLP
 from ..inputs import best_mean_square
 from ..plain import plain
 from ..section import Code, Part, Section, Words
@@ -56,7 +56,7 @@ def about_what_to_do(net: MLP, verdict: Criticality, fluctuations: Float[np.ndar
         Words(f"{'Keep the initialisation' if tuned else 'Initialise'}, in every linear layer:"),
         Code(initialisation(point)),
         Words(of_inputs(point)),
-        Words(_RATES),
+        Words(RATES),
         Code(optimiser(net, other)),
     ]
     if net.depth > 1:
@@ -64,7 +64,7 @@ def about_what_to_do(net: MLP, verdict: Criticality, fluctuations: Float[np.ndar
     return Section("what_to_do", "What to do", plain(data), tuple(parts))
 
 
-def alternative(net: MLP, verdict: Criticality) -> Alternative | None:
+def alternative(net: MLP | ResidualMLP, verdict: Criticality) -> Alternative | None:
     r"""For an activation that cannot be tuned, the same without its value at zero, $\sigma(z) - \sigma(0)$, or else tanh."""
     if verdict.point is not None:
         return None
@@ -84,7 +84,7 @@ def when_tuned(net: MLP, verdict: Criticality) -> Float[np.ndarray, " L"]:
     return verdict.exponents.nu * np.append(0.0, np.cumsum(1 / np.asarray(net.hidden_widths, dtype=float)))
 
 
-def of_activation(net: MLP, verdict: Criticality, other: Alternative | None) -> str:
+def of_activation(net: MLP | ResidualMLP, verdict: Criticality, other: Alternative | None) -> str:
     """Whether to keep it."""
     if other is None:
         return (
@@ -118,10 +118,11 @@ def of_inputs(point: CriticalPoint) -> str:
     return "Scale inputs to a mean square of about one per component, all of them alike."
 
 
-_RATES = (
+RATES = (
     "Give every layer its own learning rate, so that all of them change the output by as much. `eta` is the rate you search over, for a "
     'loss summed over samples; for Adam write "adam" and torch.optim.Adam, and see what the table of rates says of `eta`.'
 )
+"""Before the lines of `optimiser`."""
 
 
 def optimiser(net: MLP, other: Alternative | None = None) -> str:
@@ -138,7 +139,7 @@ def optimiser(net: MLP, other: Alternative | None = None) -> str:
     )
 
 
-def _called(net: MLP) -> str:
+def _called(net: MLP | ResidualMLP) -> str:
     """The function itself, in code."""
     name = net.activation.name
     return f'fw.ACTIVATIONS["{name}"].value' if name in ACTIVATIONS else "activation"
