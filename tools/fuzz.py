@@ -349,7 +349,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="functions whose name contains this")
     parser.add_argument("--every", type=int, default=1, help="only every so-manieth call")
-    parser.add_argument("--gigabytes", type=float, default=3.0, help="of memory that a call may ask for")
+    parser.add_argument("--gigabytes", type=float, default=8.0, help="of memory that the calls may take")
     options = parser.parse_args()
     limit_memory(options.gigabytes)
     warnings.simplefilter("ignore")

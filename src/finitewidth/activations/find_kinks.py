@@ -21,11 +21,10 @@ _SUSPICIOUS, _JUMP = 1e-5, 1e-6  # relative to the size of the function, or of t
 _NOISE, _NEARBY = 1e-13, 20  # rounding, relative to the largest derivative on so many nodes to either side
 _HALVINGS, _LAST = 50, 20
 _POLE = 2.0  # growth of a derivative during the last halvings: one that is finite has long settled
-_ASIDE = 1e-9 * (
-    1 + np.arange(16) / 64
-)  # distances from a jump, or a pole, at which a derivative that is no rounding is smooth:
 _QUOTIENTS = 0.1  # as far from zero as derivatives of a quotient by z may be rounding
-_SCATTER_AT_A_JUMP, _SCATTER_AT_A_POLE = 0.1, 0.75  # how much it varies there at most
+# Distances from a jump or a pole at which a derivative that is not rounding is smooth, and how much it varies there at most.
+_ASIDE = 1e-9 * (1 + np.arange(16) / 64)
+_SCATTER_AT_A_JUMP, _SCATTER_AT_A_POLE = 0.1, 0.75
 _ROUND = 10  # decimals to which a kink is rounded if that changes nothing
 
 
