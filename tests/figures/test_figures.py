@@ -38,7 +38,9 @@ def test_flow_by_depth_draws_theory(theory):
     spread = np.sqrt(theory.v[:, 1, 1, 1, 1])
     drawn = band.get_paths()[0].vertices
     assert drawn[:, 1].max() == pytest.approx((theory.G[:, 1, 1] + spread).max())
-    assert drawn[:, 1].min() == pytest.approx((theory.G[:, 1, 1] - spread).min())
+    lowest = (theory.G[:, 1, 1] - spread).min()
+    assert lowest < 0  # where no mean square can be
+    assert drawn[:, 1].min() == 0
 
 
 def test_flow_by_depth_draws_the_law_of_deep_networks(theory):

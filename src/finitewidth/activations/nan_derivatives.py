@@ -15,7 +15,9 @@ from .sampling import sampled, size
 
 _NODES = np.concatenate([[0.0], np.arange(-12.0, 12.0, 0.01) + 0.00271])  # where averages put theirs, zero among them
 _AT_A_KINK = 1e-8  # nodes keep away from kinks
-_BESIDE_ZERO = np.outer([1e-4, 1e-6], [-2.0, -1.0, 1.0, 2.0])  # the closer ones for functions that are steep at zero
+_BESIDE_ZERO = np.outer(
+    [1e-4, 1e-6, 1e-9, 1e-12], [-2.0, -1.0, 1.0, 2.0]
+)  # the closer ones for functions that are steep at zero
 _INTERPOLATION = np.array([-1.0, 4.0, 4.0, -1.0]) / 6
 _UNLIKE, _ROUNDING = 1e-3, 1e-6  # a derivative at zero, and those beside it; relative to it and to the function
 _FEW_ORDERS = 3  # whose values there are no rounding, as they may be for a quotient
