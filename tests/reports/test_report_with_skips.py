@@ -9,7 +9,7 @@ import pytest
 import finitewidth as fw
 from finitewidth.critical import criticality
 from finitewidth.networks import ResidualMLP
-from finitewidth.reports.section import Code
+from finitewidth.reports.section import Code, Tone
 from finitewidth.reports.sections.criticality import about_criticality, is_tuned
 from finitewidth.reports.sections.in_short import (
     about_residual_in_short,
@@ -67,19 +67,22 @@ def test_what_skips_make_of_the_point(net, gamma, expected):
 
 
 @pytest.mark.parametrize(
-    ("depth", "gamma", "tuned", "tunable", "expected"),
+    ("depth", "gamma", "tuned", "tunable", "fluctuation", "expected"),
     [
-        (1, 0.5, True, True, "One layer"),
-        (4, 0.5, True, True, "At the critical point"),
-        (4, 0.5, False, True, "`fw.tune` sets"),
-        (4, 0.999, False, True, "`fw.tune` sets"),
-        (4, 1.0, False, True, "no network with gamma² >= 1"),
-        (4, 0.5, False, False, "no critical point"),
+        (1, 0.5, True, True, 0.0, "One layer"),
+        (4, 0.5, True, True, 0.09, "At the critical point"),
+        (4, 0.5, True, True, 0.11, "Deep for its width"),
+        (4, 0.5, False, True, 0.11, "`fw.tune` sets"),
+        (4, 0.999, False, True, 0.09, "`fw.tune` sets"),
+        (4, 1.0, False, True, 0.09, "no network with gamma² >= 1"),
+        (4, 0.5, False, False, 0.09, "no critical point"),
     ],
 )
-def test_headlines(depth, gamma, tuned, tunable, expected):
-    """By criticality alone."""
-    assert expected in verdict_with_skips(depth, gamma, tuned, tunable)[0]
+def test_headlines(depth, gamma, tuned, tunable, fluctuation, expected):
+    """By criticality, and by how much networks differ."""
+    headline, tone = verdict_with_skips(depth, gamma, tuned, tunable, fluctuation)
+    assert expected in headline
+    assert (tone is Tone.GOOD) == (depth == 1 or (tuned and fluctuation < 0.1))
 
 
 def test_signals_of_networks_that_differ(made):

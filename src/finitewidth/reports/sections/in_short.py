@@ -54,7 +54,7 @@ def about_residual_in_short(
     comparison: Comparison,
 ) -> Section:
     """Of a residual network, `tuned` or not; what its gradients do beyond that is not said."""
-    headline, tone = verdict_with_skips(net.depth, float(net.gamma), tuned, tunable)
+    headline, tone = verdict_with_skips(net.depth, float(net.gamma), tuned, tunable, fluctuation)
     lines = []
     if net.depth > 1:
         lines.append(of_signals(kernel, fluctuation, None) if fluctuation < SPREAD else of_scattered_signals(kernel))
@@ -63,10 +63,16 @@ def about_residual_in_short(
     return Section("in_short", "In short", data, (Words(headline, tone), *map(Words, lines)))
 
 
-def verdict_with_skips(depth: int, gamma: float, tuned: bool, tunable: bool) -> tuple[str, Tone]:
-    """The headline of a residual network, by its criticality alone."""
+def verdict_with_skips(depth: int, gamma: float, tuned: bool, tunable: bool, fluctuation: float) -> tuple[str, Tone]:
+    """The headline of a residual network, by its criticality and by how much networks differ."""
     if depth == 1:
         return verdict(depth, None, None)
+    if tuned and fluctuation >= SPREAD:
+        return (
+            "Deep for its width: on the average network, at the critical point of its activation and skips, depth acts by powers only, "
+            "but networks drawn alike differ widely.",
+            Tone.RISKY,
+        )
     if tuned:
         return (
             "At the critical point of its activation and skips: there depth acts on the average network by powers only.",
