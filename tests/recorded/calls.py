@@ -207,7 +207,15 @@ mpl.use("Agg")
 
 MADE_BY = "8f3aaad"  # the commit whose code made the record
 MOST_ENTRIES = 40  # of an array that is kept whole
-PROSE = {"reason", "meaning", "verdict", "formula", "network"}  # of a report: sentences, and what it was asked about
+PROSE = {
+    "headline",
+    "lines",
+    "reason",
+    "meaning",
+    "verdict",
+    "formula",
+    "network",
+}  # of a report: words, and what it is about
 
 # Results taken apart.
 
