@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
-from finitewidth.ensembles.persistent_samples import Persistent
+from finitewidth.ensembles.persistent_samples import Persistent, persistent_samples
 from finitewidth.entropies.mixtures import entropies_of_neurons, in_groups, jackknife
 from finitewidth.entropies.persistent import information_of_samples, informations_of_neurons
 from finitewidth.expansion.persistent_sharing import own_paths
@@ -146,3 +146,13 @@ def test_theory_meets_residual_networks():
     printed = np.asarray(found[1][1].coupling)[1] ** 2 / 8
     exact = found[1][1].neurons.exact
     assert exact.mean[1] - printed > 4 * exact.standard_error[1]
+
+
+def test_a_seed_is_a_seed():
+    """Networks of a seed are always the same, and others than those of the next."""
+    net = fw.ResidualMLP("relu", width=8, depth=3, gamma=GAMMA, C_W=1.0)
+    one, other, again = (persistent_samples(net, np.ones((1, 2)), 8, 6, seed=seed) for seed in (3, 4, 3))
+    np.testing.assert_array_equal(one.block, again.block)
+    np.testing.assert_array_equal(one.passed, again.passed)
+    assert (one.block[:, 1:] != other.block[:, 1:]).all()
+    assert len(np.unique(one.block[:, 1])) == 6  # networks of one seed differ, too

@@ -154,6 +154,10 @@ def test_a_last_layer_with_a_skip_is_scaled_too():
 def test_what_to_do_about_depth_and_width(net, gamma, fluctuation, tuned, expected):
     """The relative variance falls as 1/n: 16 x .25/.1 = 40."""
     net = net.replace(gamma=gamma) if tuned else net.replace(gamma=gamma, C_W=np.full(4, 1.7))
-    said = words_of(about_what_to_do_with_skips(net, criticality("tanh"), fluctuation))
+    section = about_what_to_do_with_skips(net, criticality("tanh"), fluctuation)
+    said = words_of(section)
     assert expected in said
+    assert (section.data.get("widest_needed") is None) == (
+        not tuned
+    )  # the width needed is that of the network as advised
     assert ("Keep the initialisation" in said) == tuned

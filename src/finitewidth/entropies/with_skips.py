@@ -45,7 +45,7 @@ def information_with_skips(
     """As `information`, whose arguments have been checked."""
     net = net.reading(x)
     inputs = np.asarray(as_inputs(x, "x", net.widths[0]))[:2]
-    refuse_norm(net, "net", "neurons", "one without: neither their vertex nor their law is known")
+    refuse_norm(net, "net", "no information", "norm=None: neither vertex nor law of normalised neurons is known")
     if groups != (1, 1, 1):
         raise DomainError(
             "groups", f"{groups} for a residual network", "(1, 1, 1): exact laws of more neurons would need a grid each"
