@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Float
 
 from .._arrays import Array
@@ -40,18 +41,21 @@ class _State(NamedTuple):
     r"""Of $p = 1, 2, \dots$"""
 
 
-def _normalised_hermite(x: Float[Array, " q"]) -> list[Float[Array, " q"]]:
-    r"""$h_1, h_2, \dots$ at the nodes."""
-    found = [jnp.ones_like(x), x]
-    for p in range(1, _POWERS):
-        found.append((x * found[-1] - math.sqrt(p) * found[-2]) / math.sqrt(p + 1))
-    return found[1:]
+def _normalised_hermite(x: Float[Array, " q"]) -> Float[Array, "p q"]:
+    r"""$h_1, h_2, \dots$ at the nodes, by $\sqrt{p+1}\,h_{p+1} = xh_p - \sqrt p\,h_{p-1}$."""
+
+    def following(two: tuple[Array, Array], p: Array) -> tuple[tuple[Array, Array], Array]:
+        before, last = two
+        new = (x * last - jnp.sqrt(p) * before) / jnp.sqrt(p + 1)
+        return (last, new), new
+
+    return lax.scan(following, (jnp.zeros_like(x), jnp.ones_like(x)), jnp.arange(_POWERS, dtype=x.dtype))[1]
 
 
 def _step(activation: Activation, state: _State, layer: ResidualLayer) -> _State:
     z, weights = line_rule(state.K, activation.kinks)
     values = weights * activation(z) ** 2
-    f = jnp.stack([jnp.sum(values * h) for h in _normalised_hermite(z / jnp.sqrt(state.K))])
+    f = _normalised_hermite(z / jnp.sqrt(state.K)) @ values
     K = layer.kernel(jnp.sum(values), state.K)
     T = layer.skip**2 + layer.C_W * f[1] / (math.sqrt(2) * state.K)
     correlation = layer.skip * jnp.sqrt(state.K / K)
