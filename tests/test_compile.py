@@ -27,31 +27,45 @@ def test_the_same_function_in_every_surrounding():
     assert float(jax.jit(lambda x: x * power(3, np.float64(2.0)))(2.0)) == 16.0
 
 
-def test_haste_yields_to_who_asks_for_less(monkeypatch):
-    """The options of the library would override those that JAX was told of."""
-    compiled_with = []
-    jit = jax.jit
+@pytest.fixture
+def options(monkeypatch):
+    """The compiler's options of programs that run, in their order."""
+    seen, jit = [], jax.jit
 
     def recording(function, **how):
         program = jit(function, **how)
 
         def called(*args):
-            compiled_with.append(how.get("compiler_options"))
+            seen.append(how.get("compiler_options"))
             return program(*args)
 
         return called
 
     monkeypatch.setattr(jax, "jit", recording)
-    double = compiled_in_haste()(lambda x: 2 * x)
     before = jax.config.read("jax_disable_most_optimizations")
-    try:
-        for less in (True, False):
-            jax.config.update("jax_disable_most_optimizations", less)
-            assert float(double(1.5)) == 3.0
-    finally:
-        jax.config.update("jax_disable_most_optimizations", before)
-    assert compiled_with[0] is None
-    assert compiled_with[1]["xla_backend_optimization_level"] == 1
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield seen
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
+def test_haste_yields_to_who_asks_for_less(options):
+    """The options of the library would override those that JAX was told of."""
+    double = compiled_in_haste()(lambda x: 2 * x)
+    for less in (True, False):
+        jax.config.update("jax_disable_most_optimizations", less)
+        assert float(double(1.5)) == 3.0
+    assert options[0] is None
+    assert options[1]["xla_backend_optimization_level"] == 1
+
+
+def test_light_programs_of_few_numbers_are_not_optimised(options):
+    """With many numbers it pays, and so it does for programs that are not light."""
+    few, many = np.ones(20), np.ones(21)
+    for light in (20, 0):
+        double = compiled_in_haste(light=light)(lambda x: 2 * x)
+        for x in (few, many):
+            np.testing.assert_array_equal(double(x), 2 * x)
+    assert [each["xla_backend_optimization_level"] for each in options] == [0, 1, 1, 1]
 
 
 @pytest.fixture

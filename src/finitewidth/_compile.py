@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import jax
+import numpy as np
 from jax.core import eval_context
 
 from ._entry import is_traced
@@ -22,29 +23,44 @@ _IN_HASTE: dict[str, str | bool | int] = {
     "xla_backend_optimization_level": 1,
     "xla_cpu_parallel_codegen_split_count": 1,
 }
+_UNOPTIMISED = {
+    **_IN_HASTE,
+    "xla_backend_optimization_level": 0,
+}  # half of that time again, but runs take two to four times as long
 
 
-def compiled_in_haste(**how: Any) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+def compiled_in_haste(
+    *, light: int = 0, **how: Any
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """`jax.jit(..., **how)`, as a decorator, for programs that users wait for: compiled in haste where there are numbers to compute.
+
+    A program may do so little for each number among its arguments, as for a layer that sees one input, that with up to `light` of them
+    it is not optimised at all.
 
     Under a transformation of the caller's, on other machines than processors, and for who asks JAX for even less, it is `jax.jit` itself.
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        in_haste = jax.jit(function, compiler_options=_IN_HASTE, **how)
         as_asked = jax.jit(function, **how)
+        in_haste = jax.jit(function, compiler_options=_IN_HASTE, **how)
+        unoptimised = jax.jit(function, compiler_options=_UNOPTIMISED, **how)
 
         @functools.wraps(function)
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
             if is_traced((args, kwargs)):
                 return as_asked(*args, **kwargs)
             asked = jax.config.read("jax_disable_most_optimizations") or jax.default_backend() != "cpu"
+            few = light > 0 and _numbers((args, kwargs)) <= light
             with eval_context():  # there are numbers to compute, even where a caller traces others
-                return (as_asked if asked else in_haste)(*args, **kwargs)
+                return (as_asked if asked else unoptimised if few else in_haste)(*args, **kwargs)
 
         return run
 
     return decorate
+
+
+def _numbers(tree: Any) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(tree) if isinstance(leaf, np.ndarray | jax.Array))
 
 
 def compilation_cache(directory: str | Path | None = None) -> Path:

@@ -19,7 +19,7 @@ _BATCH = 4096  # points at once: one shape, whatever is asked
 
 @functools.lru_cache(maxsize=128)
 def _program(value: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return compiled_in_haste()(lambda z: jnp.stack(with_derivatives(value, ORDERS - 1)(z)))
+    return compiled_in_haste(light=5000)(lambda z: jnp.stack(with_derivatives(value, ORDERS - 1)(z)))
 
 
 @entry(nan=True)

@@ -90,7 +90,7 @@ def deep_linear(net: MLP, x: Any = None, *, kernel: Any = None) -> DeepLinear:
     return DeepLinear(G, v, net.widths)
 
 
-@compiled_in_haste()
+@compiled_in_haste(light=5000)
 def _iterate(layers: Layer, start: Float[Array, "N N"]) -> tuple[Array, Array]:
     def step(state: tuple[Array, Array], layer: Layer) -> tuple[Array, Array]:
         G, v = state

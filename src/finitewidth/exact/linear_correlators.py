@@ -110,7 +110,7 @@ def _pair_moments(net: MLP, sites: Sequence[Site], x: Any, kernel: Any) -> tuple
     return _PairMoments(values, _sets_of_pairs(len(sites))), joined
 
 
-@compiled_in_haste()
+@compiled_in_haste(light=5000)
 def _iterate_pair_moments(layers: Layer, kernel: Float[Array, "points points"]) -> Float[Array, "L sets"]:
     points = len(kernel)
     rows, columns, biases, degree, lost_loops = _wick_structure(points)

@@ -92,7 +92,7 @@ def scale_invariant_flow(net: MLP, x: Any = None, *, kernel: Any = None, order: 
     return ScaleInvariantFlow(moments, v, net.widths)
 
 
-@compiled_in_haste()
+@compiled_in_haste(light=5000)
 def _iterate(
     C_b: Float[Array, " steps"],
     C_W: Float[Array, " steps"],

@@ -117,7 +117,7 @@ def exact_tangent_flow(net: MLP, x: Any = None, *, kernel: Any = None) -> ExactT
     return ExactTangentFlow(moments, net)
 
 
-@compiled_in_haste()
+@compiled_in_haste(light=5000)
 def _iterate(slopes: Float[Array, "2"], layers: Layer, first: _Moments) -> _Moments:
     return every_layer(partial(_next, slopes), first, layers)
 

@@ -75,7 +75,7 @@ def tangent_contributions(net: LayeredNetwork, x: Any = None, *, kernel: Any = N
     return TangentContributions(bias, weight * overlap, chain, overlap, K)
 
 
-@compiled_in_haste(static_argnums=0)
+@compiled_in_haste(light=5000, static_argnums=0)
 def _layers(
     activation: Activation,
     rule: PairRule,

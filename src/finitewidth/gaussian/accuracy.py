@@ -56,7 +56,7 @@ def _samples(function: Function, derivatives: int, variance: float) -> np.ndarra
         return np.asarray(_with_derivatives(function, together, jnp.asarray(z)))[: derivatives + 1]
 
 
-@compiled_in_haste(static_argnums=(0, 1))
+@compiled_in_haste(light=5000, static_argnums=(0, 1))
 def _with_derivatives(function: Function, derivatives: int, z: Float[Array, " q"]) -> Float[Array, "_ q"]:
     return jnp.stack(with_derivatives(function, derivatives)(z))
 

@@ -70,7 +70,7 @@ def largest_variance(net: LayeredNetwork, K1: Float[Array, "N N"], traced: float
     return largest
 
 
-_compiled_diagonal = compiled_in_haste(static_argnums=0)(diagonal_recursion)
+_compiled_diagonal = compiled_in_haste(light=5000, static_argnums=0)(diagonal_recursion)
 
 
 def checked_if_traced(net: LayeredNetwork, K1: Float[Array, "N N"], largest: float, tree: Tree) -> Tree:

@@ -57,7 +57,7 @@ def single_input(activation: Activation, K: Float[Array, "*K"]) -> SingleInput:
     return jax.tree.map(functools.partial(jnp.where, large), sums, quadrature)
 
 
-averages_at = compiled_in_haste(static_argnums=0)(single_input)
+averages_at = compiled_in_haste(light=1000, static_argnums=0)(single_input)
 """`single_input`, compiled."""
 
 

@@ -45,7 +45,7 @@ def derivatives_at_zero(activation: Activation, order: int) -> tuple[np.ndarray,
     return right, left
 
 
-@compiled_in_haste(static_argnums=(0, 1))
+@compiled_in_haste(light=5000, static_argnums=(0, 1))
 def _sides_of_zero(activation: Activation, order: int) -> Float[Array, "orders 2"]:
     return jnp.stack([jnp.concatenate(one_sided(activation, p, jnp.zeros(1))) for p in range(order + 1)])
 

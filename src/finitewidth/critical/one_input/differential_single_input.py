@@ -148,7 +148,7 @@ def _next(state: _State, at: TangentSource, b: Bends, layer: Layer) -> _State:
     return _State(new, P, Q, second)
 
 
-@compiled_in_haste(static_argnums=(0, 3))
+@compiled_in_haste(light=5000, static_argnums=(0, 3))
 def _flow(activation: Activation, K1: Float[Array, ""], layers: Layer, to_second: bool) -> _State:
     zero = jnp.zeros_like(K1)
     start = _State(first_layer(K1, layers[0]), zero, zero, (zero, zero, zero, zero) if to_second else None)

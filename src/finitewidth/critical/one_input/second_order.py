@@ -71,7 +71,7 @@ def _step(activation: Activation, state: SecondOrder, layer: Layer) -> SecondOrd
     )
 
 
-@compiled_in_haste(static_argnums=0)
+@compiled_in_haste(light=5000, static_argnums=0)
 def second_order(activation: Activation, K1: Float[Array, ""], layers: Layer) -> SecondOrder:
     """Every layer from the first, of kernel `K1`; `layers` are all but that."""
     zero = jnp.zeros_like(K1)

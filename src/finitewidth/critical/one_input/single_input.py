@@ -62,7 +62,7 @@ def flow_of_one_input(
     return _compiled(activation, jnp.asarray(K1, float), layers, jnp.asarray(c_b1, float), jnp.asarray(c_W1, float))
 
 
-@compiled_in_haste(static_argnums=0)
+@compiled_in_haste(light=5000, static_argnums=0)
 def _compiled(
     activation: Activation, K1: Float[Array, "*K"], layers: Layer, c_b1: Float[Array, ""], c_W1: Float[Array, ""]
 ) -> SingleInputFlow:

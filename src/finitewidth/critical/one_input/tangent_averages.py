@@ -64,7 +64,7 @@ def tangent_averages(activation: Activation, K: Any) -> TangentAverages:
     return TangentAverages(single, *chosen)
 
 
-tangent_averages_at = compiled_in_haste(static_argnums=0)(tangent_averages)
+tangent_averages_at = compiled_in_haste(light=1000, static_argnums=0)(tangent_averages)
 """`tangent_averages`, compiled."""
 
 

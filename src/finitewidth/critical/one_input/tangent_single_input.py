@@ -143,7 +143,7 @@ def first_layer(K1: Float[Array, ""], layer: Layer) -> TangentState:
     return TangentState(K1, layer.own_tangent_kernel(overlap), zero, zero, zero, zero, zero)
 
 
-@compiled_in_haste(static_argnums=0)
+@compiled_in_haste(light=5000, static_argnums=0)
 def tangent_flow_of_one_input(
     activation: Activation,
     K1: Float[Array, ""],

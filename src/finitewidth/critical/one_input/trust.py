@@ -41,7 +41,7 @@ def resolved(activation: Activation, K: Float[Array, "*K"]) -> Bool[np.ndarray, 
     return (agree & believable(activation, kernels)).reshape(K.shape)
 
 
-_nodes = compiled_in_haste(static_argnums=1)(line_rule)
+_nodes = compiled_in_haste(light=5000, static_argnums=1)(line_rule)
 
 
 def check_resolved(activation: Activation, K: Float[Array, "*K"], argument: str) -> None:

@@ -60,7 +60,7 @@ def next_angle(rho: float | Array, psi: Float[Array, "*psi"]) -> Float[Array, "*
     return 2 * jnp.arctan2(new_sine, jnp.sqrt(jnp.maximum(jnp.cos(psi / 2) ** 2 + correction, tiny)))
 
 
-@compiled_in_haste(static_argnums=2)
+@compiled_in_haste(light=5000, static_argnums=2)
 def _flow(rho: Array, psi: Array, depth: int) -> Array:
     return jax.lax.scan(lambda angle, _: (next_angle(rho, angle), angle), psi, length=depth)[1]
 

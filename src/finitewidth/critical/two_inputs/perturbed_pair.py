@@ -93,7 +93,7 @@ def next_pair(at: SingleInput, pair: PerturbedPair, layer: Layer) -> PerturbedPa
     return PerturbedPair(layer.kernel(at.g), layer.C_W * from_1, layer.C_W * from_2, layer.C_W * from_0)
 
 
-@compiled_in_haste(static_argnums=0)
+@compiled_in_haste(light=5000, static_argnums=0)
 def _flow(activation: Activation, first: PerturbedPair, layers: Layer) -> PerturbedPair:
     def step(pair: PerturbedPair, layer: Layer) -> tuple[PerturbedPair, PerturbedPair]:
         return next_pair(single_input(activation, pair.K_00), pair, layer), pair

@@ -69,7 +69,7 @@ def tangent_angle_flow(
     return TangentAngleFlow(*_flow(jnp.asarray(corner_strength(sigma)), angle, jnp.asarray(g), critical))
 
 
-@compiled_in_haste()
+@compiled_in_haste(light=5000)
 def _flow(
     rho: Float[Array, ""], psi: Float[Array, ""], g: Float[Array, ""], layers: Layer
 ) -> tuple[Float[Array, " L"], Float[Array, " L"], Float[Array, " L"]]:

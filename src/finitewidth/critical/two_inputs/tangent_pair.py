@@ -111,7 +111,7 @@ def tangent_pair_flow(net: MLP, x_0: Any, delta_x: Any) -> TangentPair:
     return flow
 
 
-@compiled_in_haste(static_argnums=0)
+@compiled_in_haste(light=5000, static_argnums=0)
 def _flow(activation: Activation, first: TangentPair, layers: Layer) -> tuple[TangentPair, Float[Array, " L"]]:
     def step(state: tuple[TangentPair, Array], layer: Layer) -> tuple[TangentPair, Array]:
         before, pair = state[0], state[0].kernel
