@@ -34,11 +34,12 @@ def metric_chain(
     `layers` are $2..L$. Neurons are drawn `block` at a time; widths are ordinary values.
     """
 
-    def step(metric: Array, xs: tuple[Array, Array, Layer]) -> tuple[Array, Array]:
-        metric = next_metric(key, metric, activation, *xs, block)
-        return metric, metric
+    def step(carry: tuple[Array, Array], xs: tuple[Array, Layer]) -> tuple[tuple[Array, Array], Array]:
+        (metric, first_block), (width, layer) = carry, xs
+        metric = next_metric(key, metric, activation, width, first_block, layer, block)
+        return (metric, first_block - -width // block), metric
 
-    return lax.scan(step, first, (hidden_widths, first_blocks(hidden_widths, block), layers))[1]
+    return lax.scan(step, (first, jnp.zeros((), hidden_widths.dtype)), (hidden_widths, layers))[1]
 
 
 def next_metric(

@@ -15,6 +15,7 @@ import math
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Bool, Float
 
 from .._arrays import Array, at_hand
@@ -48,11 +49,8 @@ def add_tails(tails: Tails, samples: Float[Array, "B layers *shape"], counted: B
     scale = jnp.where(none_yet & (size > 0), size, tails.scale)
     d = (samples - reference) / scale.reshape(-1, *[1] * (samples.ndim - 2))
     d = jnp.where(counted.reshape(-1, *[1] * (samples.ndim - 1)), d, 0)
-    power, sums = d, []
-    for _ in range(len(tails.powers)):
-        sums.append(jnp.sum(power, axis=0))
-        power = power * d
-    return Tails(tails.count + jnp.sum(counted), reference, scale, tails.powers + jnp.stack(sums))
+    _, sums = lax.scan(lambda power, _: (power * d, jnp.sum(power, axis=0)), d, length=len(tails.powers))
+    return Tails(tails.count + jnp.sum(counted), reference, scale, tails.powers + sums)
 
 
 def effective_of_mean(tails: Tails) -> Float[Array, "layers *shape"]:
