@@ -42,7 +42,9 @@ class Result:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw it, on a new figure unless axes are given, and return the axes."""
-        import_module(f"{_PACKAGE}.figures")  # where pictures say what they are of
+        figures = import_module(f"{_PACKAGE}.figures")
+        for name in figures.__all__:
+            getattr(figures, name)  # loads its file, where pictures say what they are of
         picture = next(_PICTURES[kind] for kind in type(self).__mro__ if kind in _PICTURES)
         return picture(self, ax)
 

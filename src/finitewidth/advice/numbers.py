@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.optimize import brentq
 
 from .._entry import entry
 from .._result import Result
@@ -175,7 +175,7 @@ def skip_needed(net: MLP, verdict: Criticality, width: float) -> float | None:
     low = next((g for g in np.arange(0.95, -0.01, -0.05) if excess(max(float(g), 0.0)) > 0), None)
     if low is None or excess(_CLOSEST) > 0:
         return None if excess(_CLOSEST) > 0 else _CLOSEST
-    return float(np.asarray(brentq(excess, max(float(low), 0.0), _CLOSEST, xtol=1e-6)))
+    return float(np.asarray(scipy.optimize.brentq(excess, max(float(low), 0.0), _CLOSEST, xtol=1e-6)))
 
 
 def advised_network(net: MLP, gamma: float | None) -> LayeredNetwork:

@@ -7,7 +7,7 @@ lose half of the digits of a small one. The elimination therefore carries each n
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.scipy.linalg import solve_triangular
+from jax.lax.linalg import triangular_solve
 from jaxtyping import Bool, Float
 
 from .._arrays import Array, diagonal
@@ -80,7 +80,7 @@ def _gram_vectors_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Ar
     r"""$dV = V\,\Phi(V^{-1}\,dK\,V^{-T})$, where $\Phi$ keeps the lower triangle and half of the diagonal; $K$ regular."""
     (K,), (dK,) = primals, tangents
     V = gram_vectors(K)
-    white = solve_triangular(V, solve_triangular(V, dK, lower=True).T, lower=True)
+    white = triangular_solve(V, triangular_solve(V, dK, left_side=True, lower=True).T, left_side=True, lower=True)
     return V, V @ (jnp.tril(white) - jnp.diag(diagonal(white)) / 2)
 
 

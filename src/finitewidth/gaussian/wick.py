@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
+from jax.lax.linalg import triangular_solve
 from jaxtyping import Float
 
 from .._arrays import Array, diagonal
@@ -80,7 +80,7 @@ def gaussian_log_density(
 @jax.jit
 def _centred_log_density(shifted: Float[Array, "*batch N"], K: Float[Array, "N N"]) -> Float[Array, "*batch"]:
     root = jnp.linalg.cholesky(K)
-    white = solve_triangular(root, shifted.reshape(-1, len(root)).T, lower=True)
+    white = triangular_solve(root, shifted.reshape(-1, len(root)).T, left_side=True, lower=True)
     return -0.5 * jnp.sum(white**2, axis=0).reshape(shifted.shape[:-1]) - _log_normaliser_from_root(root)
 
 

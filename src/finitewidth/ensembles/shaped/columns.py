@@ -11,7 +11,7 @@ inputs in general position with respect to the columns. What has one group and n
 import math
 
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
+from jax.lax.linalg import triangular_solve
 from jaxtyping import Float, Key
 
 from ..._arrays import Array
@@ -46,7 +46,7 @@ def split_columns(
     (along,), (rest,) = draw(key, [(groups, rank, 1)], [Wisharts(groups, rank, columns - 1)], root.dtype)
     G = jnp.concatenate([along, rest], axis=-1)
     C = jnp.linalg.cholesky(jnp.sum(gram(G), axis=0))
-    X = root @ solve_triangular(jnp.broadcast_to(C, (groups, *C.shape)), G, lower=True)
+    X = root @ triangular_solve(jnp.broadcast_to(C, (groups, *C.shape)), G, left_side=True, lower=True)
     if ones:
         row = jnp.zeros((groups, 1, X.shape[-1]), X.dtype).at[:, 0, 0].set(jnp.sqrt(columns / width))
         X = jnp.concatenate([X, row], axis=1)

@@ -2,9 +2,9 @@
 
 import math
 from enum import StrEnum
+from statistics import NormalDist
 
 import numpy as np
-import scipy
 
 from ..section import Tone
 
@@ -39,7 +39,7 @@ def expected_largest(count: int) -> float:
 
 def largest_by_chance(count: int) -> float:
     r"""What the largest of $m$ independent $|z|$ exceeds in one run of a thousand."""
-    return float(-scipy.special.ndtri(-np.expm1(np.log1p(-_BY_CHANCE) / count) / 2))
+    return -NormalDist().inv_cdf(-math.expm1(math.log1p(-_BY_CHANCE) / count) / 2)
 
 
 def in_standard_errors(difference: np.ndarray, error: np.ndarray, size: np.ndarray) -> np.ndarray:
