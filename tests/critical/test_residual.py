@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
+from finitewidth.critical.large_depth import residual
 
 
 @pytest.mark.parametrize(
@@ -110,3 +111,18 @@ def test_errors():
         fw.critical.residual_nu("relu", 0.5, "book")  # type: ignore[arg-type]
     with pytest.raises(fw.DomainError, match="ratio"):
         fw.critical.optimal_gamma("relu", 1e6, outputs=10)
+    with pytest.raises(fw.DomainError, match=r"within 0\.0001 of one"):  # at once: no sum over depths is made
+        fw.critical.optimal_gamma("gelu", 1e308, outputs=10)
+    with pytest.raises(fw.DomainError, match=r"quadratures would be summed; expected .gamma. <= 0\.9999"):
+        fw.critical.residual_nu("gelu", 1 - 1e-5)
+
+
+def test_long_sums_over_depths_are_made_piece_by_piece(monkeypatch):
+    """No piece is longer than memory allows, and none is left out."""
+    whole = fw.critical.residual_nu("relu", 0.99)
+    seen = []
+    real = residual.angle_moments
+    monkeypatch.setattr(residual, "_TOGETHER", 1000)
+    monkeypatch.setattr(residual, "angle_moments", lambda *args: seen.append(len(args[1])) or real(*args))
+    assert fw.critical.residual_nu("relu", 0.99) == pytest.approx(whole, rel=1e-13)
+    assert seen == [1000] * 4

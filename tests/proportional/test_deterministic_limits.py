@@ -132,3 +132,11 @@ def test_bad_input(call, argument):
     """The argument is named in the error."""
     with pytest.raises(fw.ArgumentError, match=f"`{argument}`"):
         call()
+
+
+def test_norms_too_large_for_quadratures_are_refused():
+    """On either side of the largest; a second program of a hundred scales compiled for minutes."""
+    V0 = np.array([[1.0, 0.2], [0.2, 1.0]])
+    with pytest.raises(fw.DomainError, match=r"V0.*norms too large"):
+        fw.proportional.residual_ode("relu", 1.01e16 * V0, steps=4)
+    assert fw.proportional.residual_ode("relu", 1e16 * V0, steps=4)[-1, 0, 0] == pytest.approx(1e16)

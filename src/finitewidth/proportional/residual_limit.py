@@ -24,6 +24,8 @@ from ..gaussian.pairs import PairRule, square_average
 from ..kernels.kernel_map import gram
 from .ode import runge_kutta
 
+_LARGEST = 1e16  # norms: panels reach over so many scales
+
 
 @entry()
 def residual_ode(
@@ -46,6 +48,10 @@ def residual_ode(
     start = as_covariance(V0, "V0")
     if not (np.diagonal(np.asarray(start)) > 0).all():
         raise DomainError("V0", "a zero on the diagonal", "inputs that are not zero")
+    if float(np.diagonal(np.asarray(start)).max()) > _LARGEST:
+        raise DomainError(
+            "V0", "norms too large for quadratures to follow in any time", f"a diagonal up to {_LARGEST:g}"
+        )
     time, steps = as_number(time, "time", low=0.0), as_count(steps, "steps")
     strength = 1 / square_average(phi, jnp.ones(())) if normalised else jnp.ones(())
     # Norms grow by at most e^(strength * time) for activations that grow no faster than linearly.

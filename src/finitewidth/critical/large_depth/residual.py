@@ -36,6 +36,8 @@ Form = Literal["complete", "printed"]
 
 _FORGOTTEN = 1e-17  # a correlation that adds nothing to a sum
 _CLOSEST = 1 - 1e-5  # to one: beyond, the sum over depths is longer than any network
+_CLOSEST_BY_QUADRATURE = 1 - 1e-4  # half a million two-dimensional quadratures: half a minute
+_TOGETHER = 2**15  # correlations averaged at once: each takes a two-dimensional quadrature
 
 
 def critical_gamma(gamma: float) -> float:
@@ -67,11 +69,16 @@ def residual_nu(
         >>> round(fw.critical.residual_nu("relu", 0.5**0.5, form="printed"), 4)
         2.25
     """
-    return _nu(as_activation(activation), form)(critical_gamma(gamma))
+    nu, closest = _nu(as_activation(activation), form)
+    number = critical_gamma(gamma)
+    if abs(number) > closest:
+        terms = f"{number:g}, for which {len(_correlations(number)):,} quadratures would be summed"
+        raise DomainError("gamma", terms, f"|gamma| <= {closest:g} with this activation")
+    return nu(number)
 
 
-def _nu(sigma: Activation, form: Form) -> Callable[[float], float]:
-    """The function of gamma, its activation looked at once."""
+def _nu(sigma: Activation, form: Form) -> tuple[Callable[[float], float], float]:
+    """The function of gamma, its activation looked at once, and the gamma up to which it can be computed."""
     if not isinstance(form, str) or form not in get_args(Form):
         raise UnknownNameError("form", form, get_args(Form))
     verdict = criticality(sigma)
@@ -81,8 +88,9 @@ def _nu(sigma: Activation, form: Form) -> Callable[[float], float]:
     # Near K* = 0 the kernel falls as it passes, and two thirds of what each layer adds are lost with it, PDLT (5.131), (B.35).
     kept = 1 / 3 if verdict.universality_class is UniversalityClass.ZERO else 1.0
     if form == "printed":
-        return lambda g: kept * (1 - g**2) * ((1 - g**2) * nu / kept + 4 * g**2)
-    if verdict.universality_class is UniversalityClass.HALF_STABLE:
+        return lambda g: kept * (1 - g**2) * ((1 - g**2) * nu / kept + 4 * g**2), _CLOSEST
+    by_quadrature = verdict.universality_class is UniversalityClass.HALF_STABLE
+    if by_quadrature:
         K = float(point.K_star or 0.0)
 
         def covariances(remembered: np.ndarray) -> np.ndarray:
@@ -95,10 +103,11 @@ def _nu(sigma: Activation, form: Form) -> Callable[[float], float]:
             return np.asarray(squares) / lines.A2**2 - 1
 
     def complete(g: float) -> float:
-        found = covariances(_correlations(g))
-        return kept * (1 - g**2) ** 2 * float(found[0] + 2 * found[1:].sum())
+        remembered = _correlations(g)
+        parts = [covariances(remembered[first : first + _TOGETHER]) for first in range(0, len(remembered), _TOGETHER)]
+        return kept * (1 - g**2) ** 2 * float(2 * sum(part.sum() for part in parts) - parts[0][0])
 
-    return complete
+    return complete, _CLOSEST_BY_QUADRATURE if by_quadrature else _CLOSEST
 
 
 def _lines_at_zero(sigma: Activation) -> ScaleInvariant:
@@ -114,7 +123,8 @@ def _correlations(gamma: float) -> Float[np.ndarray, " k"]:
     if gamma == 0:
         return np.ones(1)
     count = 1 + math.ceil(math.log(_FORGOTTEN) / math.log(abs(gamma)))
-    powers = np.arange(32 * 8 ** max(0, math.ceil(math.log(count / 32, 8))))
+    few = 32 * 8 ** max(0, math.ceil(math.log(count / 32, 8)))
+    powers = np.arange(few if few < _TOGETHER else _TOGETHER * math.ceil(count / _TOGETHER))
     return np.where(powers < count, gamma**powers, 0.0)
 
 
@@ -151,10 +161,14 @@ def optimal_gamma(
         >>> round(fw.critical.optimal_gamma("relu", 0.1, outputs=10, form="printed") ** 2, 4)
         0.8091
     """
-    nu, r = _nu(as_activation(activation), form), as_number(ratio, "ratio", low=0.0)
+    nu, closest = _nu(as_activation(activation), form)
+    r = as_number(ratio, "ratio", low=0.0)
     wanted = math.inf if r == 0 else 4 / (20 + 3 * as_count(outputs, "outputs")) / r
-    if nu(0.0) <= wanted:
+    least = nu(0.0)
+    if least <= wanted:
         return 0.0
+    if least * (1 - closest**2) ** 2 > wanted:  # the first term of nu's sum, none of which is negative
+        raise _too_deep(r, closest)
 
     def excess(g: float) -> float:
         return nu(g) - wanted
@@ -162,7 +176,11 @@ def optimal_gamma(
     # Sums over depths are long near one: come closer in steps.
     low, high = 0.0, 0.5
     while excess(high) > 0:
-        if high == _CLOSEST:
-            raise DomainError("ratio", r, f"a smaller one: gamma would be within {1 - _CLOSEST:g} of one")
-        low, high = high, min(1 - (1 - high) / 8, _CLOSEST)
+        if high == closest:
+            raise _too_deep(r, closest)
+        low, high = high, min(1 - (1 - high) / 8, closest)
     return float(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
+
+
+def _too_deep(ratio: float, closest: float) -> DomainError:
+    return DomainError("ratio", ratio, f"a smaller one: gamma would be within {1 - closest:g} of one")
