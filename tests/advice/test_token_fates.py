@@ -139,3 +139,20 @@ def test_fates_stand_beside_their_values(scanned):
     for gamma, row in zip(GAMMAS, advice.fates, strict=True):
         assert row == tuple(Fates(round(20 * gamma) / 100, 0, round(10 * tau0) / 100) for tau0 in TEMPERATURES)
     assert asked == [(gamma, tau0, tokens(0.2).tolist(), 0.5, 7) for gamma in GAMMAS for tau0 in TEMPERATURES]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("gammas", [1j]),
+        ("gammas", [None]),
+        ("temperatures", [None]),
+        ("gammas", []),
+        ("gammas", 0.1),
+        ("gammas", [0.0]),
+    ],
+)
+def test_values_to_try_are_positive_numbers(name, values):
+    """Complex ones and None were tried as if they were numbers, None as what the block has."""
+    with pytest.raises(fw.ArgumentError, match=name):
+        recommend_shaping(fw.ShapedAttention(0.2), tokens(0.2), 0.1, **{name: values})

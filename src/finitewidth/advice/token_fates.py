@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from .._entry import entry
+from .._errors import ShapeError
 from .._result import Result
 from .._table import Table, columns_of_records
-from .._validation import as_covariance
+from .._validation import as_covariance, as_floats, as_number
 from ..networks.shaped import ShapedBlock
 from ..proportional import covariance_sde
 from ..proportional.covariance_sde import default_steps
@@ -140,6 +141,7 @@ def recommend_shaping(
         (0.1, 1.0)
     """
     start = np.asarray(as_covariance(V0, "V0"))
+    tried = _positive(gammas, "gammas"), _positive(temperatures, "temperatures")
     radius = _FAR * float(np.linalg.norm(start))
 
     def fates(gamma: float, tau0: float) -> Fates:
@@ -147,5 +149,13 @@ def recommend_shaping(
         steps = max(SAVED, default_steps(reshaped, start, depth_to_width))
         return token_fates(covariance_sde(reshaped, start, depth_to_width, _PATHS, seed, steps, SAVED, radius=radius))
 
-    tried = tuple(sorted(gammas)), tuple(sorted(temperatures))
     return ShapingAdvice(*tried, tuple(tuple(fates(gamma, tau0) for tau0 in tried[1]) for gamma in tried[0]))
+
+
+def _positive(values: Any, argument: str) -> tuple[float, ...]:
+    """In order."""
+    array = np.asarray(as_floats(values, argument))
+    if array.ndim != 1 or not len(array):
+        raise ShapeError(argument, f"shape {array.shape}", "a sequence of numbers")
+    tiny = float(np.finfo(float).tiny)
+    return tuple(sorted(as_number(value, f"{argument}[{i}]", low=tiny) for i, value in enumerate(array.tolist())))

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._entry import entry
 from .._errors import ValidityWarning
-from .._validation import as_count
+from .._validation import as_count, as_seed
 from ..critical import Criticality, criticality, residual_nu
 from ..ensembles import simulate
 from ..expansion import flow
@@ -87,7 +87,7 @@ def report(
     refuse_norm(as_layered(net), "net", "no vertex", "norm=None; `simulate` measures such networks")
     if x is not None:
         net.first_kernel(x)  # bad inputs are refused before any work
-    count = quick(net) if networks is None else as_count(networks, "networks", at_least=2)
+    count, seed = quick(net) if networks is None else as_count(networks, "networks", at_least=2), as_seed(seed)
     verdict = criticality(net.activation)
     inputs, described = _generic(net, verdict) if x is None else (x, "given")
     if isinstance(net, ResidualMLP):

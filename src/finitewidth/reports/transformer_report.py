@@ -92,9 +92,9 @@ def transformer_report(
             "net", type(net).__name__, "a shaped block at a width and a depth, `block.at(width, depth)`"
         )
     start = equal_tokens(8, 0.2) if V0 is None else np.asarray(as_covariance(V0, "V0"))
+    count = _quick(net, len(start)) if networks is None else as_count(networks, "networks", at_least=2)
     head = about_transformer(net, start)
     limit = covariance_sde(net.block, start, net.depth_time, paths, seed, _steps(net, start), SAVED)
-    count = _quick(net, len(start)) if networks is None else as_count(networks, "networks", at_least=2)
     drawn = simulate(net, start, networks=count, seed=seed)
     comparison = compare_laws(limit, drawn)
     sections = (
