@@ -81,13 +81,15 @@ def test_laws_in_words():
 
 
 @pytest.mark.filterwarnings("ignore::finitewidth.ValidityWarning")
-def test_layers_beyond_a_relative_variance_of_one_cannot_tell():
-    """ReLU, width 8: V/(nK^2) = 5 (l - 1)/8 passes one between layers 2 and 3. Sample means miss what is rare, however exact theory is."""
+def test_layers_in_which_networks_differ_too_much_cannot_tell():
+    """ReLU, width 8: V/(nK^2) = 5 (l - 1)/8. Samples miss what is rare, however exact theory is: 400 networks are enough for means up to
+    1.25 in layer 3, as 10 (1 + (v + 3)^2 v) = 236 and, in layer 4, 456; for variances never."""
     net = fw.MLP("relu", (2, *[8] * 5, 1), C_W=2.0)
     x = np.array([[1.0, 0.5]])
     found = fw.compare(fw.flow(net, x), fw.simulate(net, x, networks=400))
     assert found.trustworthy[found.layer == 1].all()
-    assert not found.trustworthy[found.layer >= 3].any()
+    assert not found.trustworthy[found.layer >= 4].any()
+    assert not found.trustworthy[(found.layer >= 2) & (found.quantity == "V")].any()
     assert found.verdict is not Verdict.DISAGREE
     assert found.to_dict()["verdict"] == found.verdict
     assert found.sentence in " ".join(str(found).split())

@@ -29,9 +29,9 @@ def cannot_tell(silent: int, entries: int, method: str) -> str:
     """What is to be thought of entries whose standard errors cannot be trusted."""
     other = "" if method == "population" else ", or for G and V method='population',"
     return (
-        f"{silent} of {entries} entries cannot tell: their means and standard errors are decided by a few networks, or, at a relative "
-        f"variance beyond one, by networks too rare to be among those drawn. They count "
-        f"neither for nor against theory. More networks{other} or larger widths would tell."
+        f"{silent} of {entries} entries cannot tell: their means and standard errors are decided by a few networks, or, where "
+        "networks differ as much as theory says, by networks too rare to be among those drawn. They count neither for nor against theory. "
+        f"More networks{other} or larger widths would tell."
     )
 
 

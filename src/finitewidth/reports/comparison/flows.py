@@ -13,6 +13,7 @@ from ...results import Deviations, Flow, Measurement
 from ..plain import plain
 from ..section import Part, Tone, Words
 from .components import components
+from .enough_networks import enough
 from .flow_tables import cannot_tell, deviation_tables, farthest_table
 from .rows import Row, Summary
 from .same import check_same_description
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
-_UNKNOWN = 1.0  # theory's relative variance of the metric from which sample means miss the networks that decide them
 _WORST = 5  # entries that a table shows
 _SAME_INPUTS = 1e-9  # relative difference of first-layer kernels, which a kernel that was given may have
 
@@ -36,9 +36,9 @@ class Comparison(Deviations):
     is $\\Theta + H^{\\{1\\}}/n$, PDLT (9.3). Theory is exact up to higher orders in 1/n, so with enough networks
     deviations must show: they shrink when widths grow.
 
-    Entries that are not `trustworthy` have standard errors that a few networks decide, or belong to layers in which theory's
-    relative variance of the metric exceeds one, where the networks that decide a mean are too rare to be drawn: their deviations say
-    neither yes nor no, and count for nothing in `verdict`, `worst`, `farthest` and `summary`.
+    Entries that are not `trustworthy` have standard errors that a few networks decide, or belong to layers in which, by theory's
+    relative variance of the metric, those that decide a mean are too rare to be among so few: their deviations say neither yes nor no,
+    and count for nothing in `verdict`, `worst`, `farthest` and `summary`.
     """
 
     network: str
@@ -170,8 +170,9 @@ def compare_flows(theory: Flow[Array], measured: Flow[Measurement]) -> Compariso
     quantity, layer, component, expected, found, error, trustworthy, size = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
-    known = np.asarray(theory.relative_fluctuation).max(axis=1) < _UNKNOWN
-    trustworthy &= known[layer - 1]
+    if ensemble.method != "population":  # which draws rare networks that matter more often, and counts them itself
+        fluctuation = np.asarray(theory.relative_fluctuation).max(axis=1)
+        trustworthy &= enough(quantity, fluctuation[layer - 1], ensemble.networks)
     return Comparison(
         quantity,
         layer,
