@@ -3,23 +3,16 @@
 import os
 from typing import Any
 
-import jax
-import jax.numpy as jnp
+import equinox as eqx
 import numpy as np
-from jax.random import fold_in
-from jaxtyping import Float, Int, Key
+from jaxtyping import Float, Key
 
 from .._arrays import Array
-from .._compile import compiled_in_haste
 from .._entry import entry
 from .._validation import as_ensemble, as_inputs
 from ..networks import MLP, as_mlp
-from ..runs.lanes import lane_size
-from ..runs.run import run
-from ..runs.store import empty_store, put
-from .samplers import ChainSampler, Sampler
-
-_AT_MOST = 256
+from .one_by_one import one_by_one
+from .samplers import ChainSampler
 
 
 @entry(remedy="lower C_W or the depth")
@@ -50,29 +43,24 @@ def metric_samples(
     """
     inputs = as_inputs(x, "x", as_mlp(net).widths[0])
     networks, seed = as_ensemble(networks, seed)
-    sampler, key = ChainSampler(net, inputs), jax.random.key(seed)
-    lane = lane_size(sampler.numbers_per_network() + net.depth * len(inputs) ** 2, _AT_MOST)
-
-    def lane_from(first: Int[Array, ""] | int) -> Float[Array, "lane later N N"]:
-        return _lane(sampler, key, first, lane)
-
-    later = run(
-        lambda store, first: put(store, first, lane_from(first)),
-        empty_store(jax.eval_shape(lane_from, 0), networks),
-        total=networks,
-        lane=lane,
-        problem=(net, inputs, networks, seed, "metrics"),
-        chunk_size=lane,
-        checkpoint=checkpoint,
-        progress=progress,
+    sampler = ChainSampler(net, inputs)
+    later = one_by_one(
+        _Metrics(sampler),
+        sampler.numbers_per_network() + net.depth * len(inputs) ** 2,
+        networks,
+        seed,
+        (net, inputs, networks, seed, "metrics"),
+        checkpoint,
+        progress,
     )
     first = np.broadcast_to(np.asarray(sampler.first), (networks, 1, len(inputs), len(inputs)))
     return np.concatenate([first, later], axis=1)
 
 
-@compiled_in_haste(static_argnames="lane")
-def _lane(
-    sampler: Sampler, key: Key[Array, ""], first: Int[Array, ""] | int, lane: int
-) -> Float[Array, "lane later N N"]:
-    """Networks number `first`, `first + 1`, ..., side by side."""
-    return jax.vmap(lambda number: sampler(fold_in(key, number)).metrics)(first + jnp.arange(lane))
+class _Metrics(eqx.Module):
+    """Of each network its metrics alone."""
+
+    sampler: ChainSampler
+
+    def __call__(self, key: Key[Array, ""]) -> Float[Array, "later N N"]:
+        return self.sampler(key).metrics

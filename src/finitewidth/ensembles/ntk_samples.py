@@ -3,27 +3,21 @@
 import os
 from typing import Any
 
-import jax
-import jax.numpy as jnp
+import equinox as eqx
 import numpy as np
-from jax.random import fold_in
-from jaxtyping import Float, Int, Key
+from jaxtyping import Float, Key
 
 from .._arrays import Array
-from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import UnknownNameError
 from .._validation import as_ensemble, as_inputs
 from ..kernels.tangent_map import check_has_tangent_kernel
 from ..networks import MLP, as_mlp
-from ..runs.lanes import lane_size
-from ..runs.run import run
-from ..runs.store import empty_store, put
 from .forward_backward import MatrixKind, backward, draw, forward
 from .gaussian_matrix import DenseGaussian, LazyGaussian
+from .one_by_one import one_by_one
 from .tangent_samplers import kernel_from_gradients
 
-_AT_MOST = 256  # networks side by side: more gain nothing, and someone who asks for a few waits for all of a lane
 _KINDS: dict[str, MatrixKind] = {"dense": DenseGaussian, "lazy": LazyGaussian}
 
 
@@ -61,37 +55,22 @@ def ntk_samples(
     networks, seed = as_ensemble(networks, seed)
     if not isinstance(method, str) or method not in _KINDS:
         raise UnknownNameError("method", method, _KINDS)
-    key, kind = jax.random.key(seed), _KINDS[method]
-    # Whatever `networks` is: compiled code that depended on it would round differently.
-    lane = lane_size(_numbers_per_network(net, len(inputs), kind), _AT_MOST)
-
-    def lane_from(first: Int[Array, ""] | int) -> Float[Array, "lane n_L n_L N N"]:
-        return _lane(net, inputs, key, first, kind, lane)
-
-    return run(
-        lambda store, first: put(store, first, lane_from(first)),
-        empty_store(jax.eval_shape(lane_from, 0), networks),
-        total=networks,
-        lane=lane,
-        problem=(net, inputs, networks, seed, method),
-        chunk_size=lane,
-        checkpoint=checkpoint,
-        progress=progress,
-    )
+    kind = _KINDS[method]
+    sampler, numbers = _TangentKernel(kind, net, inputs), _numbers_per_network(net, len(inputs), kind)
+    return one_by_one(sampler, numbers, networks, seed, (net, inputs, networks, seed, method), checkpoint, progress)
 
 
-@compiled_in_haste(static_argnames=("kind", "lane"))
-def _lane(
-    net: MLP, x: Float[Array, "N n_0"], key: Key[Array, ""], first: Int[Array, ""] | int, kind: MatrixKind, lane: int
-) -> Float[Array, "lane n_L n_L N N"]:
-    """Networks number `first`, `first + 1`, ..., side by side."""
+class _TangentKernel(eqx.Module):
+    """Of one network, by a forward and a backward pass."""
 
-    def one(number: Array) -> Array:
-        passed, network = forward(draw(net, fold_in(key, number), kind), x)
-        gradients, _ = backward(network, passed, tuple(range(net.widths[-1])))
-        return kernel_from_gradients(net, passed, gradients)
+    kind: MatrixKind = eqx.field(static=True)
+    net: MLP
+    x: Float[Array, "N n_0"]
 
-    return jax.vmap(one)(first + jnp.arange(lane))
+    def __call__(self, key: Key[Array, ""]) -> Float[Array, "n_L n_L N N"]:
+        passed, network = forward(draw(self.net, key, self.kind), self.x)
+        gradients, _ = backward(network, passed, tuple(range(self.net.widths[-1])))
+        return kernel_from_gradients(self.net, passed, gradients)
 
 
 def _numbers_per_network(net: MLP, samples: int, kind: MatrixKind) -> int:

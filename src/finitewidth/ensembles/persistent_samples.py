@@ -3,24 +3,18 @@
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.random import fold_in
-from jaxtyping import Float, Int, Key
+from jaxtyping import Float, Key
 
 from .._arrays import Array
-from .._compile import compiled_in_haste
 from ..activations import Activation
 from ..gaussian.root import pivoted_root
 from ..networks import ResidualLayer, ResidualMLP
-from ..runs.lanes import lane_size
-from ..runs.run import run
-from ..runs.store import empty_store, put
 from .normals import standard_normals
-
-_AT_MOST = 256
+from .one_by_one import one_by_one
 
 
 class Persistent(NamedTuple):
@@ -60,26 +54,9 @@ def persistent_samples(
 ) -> Persistent:
     """Every layer of an ensemble, of each network the first so many neurons; network $i$ of a seed is always the same."""
     sampler = _Sampler(net.activation, net.width, neurons, jnp.asarray(net.first_kernel(x)), net.layers[1:])
-    key, samples = jax.random.key(seed), len(x)
-    lane = lane_size(samples * (net.depth * (samples + neurons) + 4 * net.width), _AT_MOST)
-
-    def lane_from(first: Int[Array, ""] | int) -> tuple[Array, Array]:
-        return _lane(sampler, key, first, lane)
-
-    block, passed = run(
-        lambda store, first: put(store, first, lane_from(first)),
-        empty_store(jax.eval_shape(lane_from, 0), networks),
-        total=networks,
-        lane=lane,
-        problem=(net, x, networks, seed, "persistent"),
-        chunk_size=lane,
-    )
+    samples = len(x)
+    numbers = samples * (net.depth * (samples + neurons) + 4 * net.width)
+    block, passed = one_by_one(sampler, numbers, networks, seed, (net, x, networks, seed, "persistent"))
     first = np.broadcast_to(np.asarray(sampler.first), (networks, 1, samples, samples))
     nothing = np.zeros((networks, 1, samples, neurons))
     return Persistent(np.concatenate([first, block], axis=1), np.concatenate([nothing, passed], axis=1))
-
-
-@compiled_in_haste(static_argnames="lane")
-def _lane(sampler: _Sampler, key: Key[Array, ""], first: Int[Array, ""] | int, lane: int) -> tuple[Array, Array]:
-    """Networks number `first`, `first + 1`, ..., side by side."""
-    return jax.vmap(lambda number: sampler(fold_in(key, number)))(first + jnp.arange(lane))
