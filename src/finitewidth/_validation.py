@@ -123,8 +123,14 @@ def as_number(value: Any, argument: str, *, low: float = -math.inf, high: float 
     except (TypeError, ValueError, OverflowError):
         raise DomainError(argument, described(value), "one real number") from None
     if not math.isfinite(number) or not low <= number <= high:
-        raise DomainError(argument, number, f"a finite number in [{low}, {high}]")
+        raise DomainError(argument, number, _interval(low, high))
     return number
+
+
+def _interval(low: float, high: float) -> str:
+    if low == np.finfo(float).tiny and high == math.inf:
+        return "a positive number"
+    return f"a finite number in [{low}, {high}]"
 
 
 def as_inputs(x: Any, argument: str, features: int | None = None) -> Float[Array, "N n_0"]:

@@ -104,10 +104,10 @@ def test_a_point_that_repels_is_not_critical():
 
 
 @pytest.mark.parametrize(("width", "says"), [(9, True), (10, True), (11, False)])
-def test_averages_are_called_averages_where_networks_scatter(width, says):
+def test_infinite_width_is_named_where_networks_scatter(width, says):
     """From a depth over width of a tenth."""
     found = diagnose_gradients(MLP("relu", (3, width, 1), C_W=2.0), X)
-    assert ("These are averages over networks; at depth over width" in found.verdict) is says
+    assert ("This is said of infinitely wide networks; at depth over width" in found.verdict) is says
 
 
 def test_factors():

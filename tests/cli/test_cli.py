@@ -66,6 +66,11 @@ def test_misuse_is_refused_by_the_parser(run, argv):
         (("report", "--input-width", "0"), "`widths[0]`: got 0"),
         (("report", "--C-b", "1"), "`--C-b`: got no --C-W beside it"),
         (("report", "--gamma", "0.3"), "`--gamma`: got 0.3, without --transformer"),
+        (
+            ("report", "--residual", "0.5", "--depth", "2"),
+            "`--residual`: got 0.5 with --depth 2; expected --depth 3 or more",
+        ),
+        (("phase-diagram", "--activation", "relu", "--C-b-max", "0"), "expected a positive number"),
         (("report", "--c-plus", "1"), "`--c-plus`: got 1.0, without --transformer"),
         (
             ("report", "--transformer", "--activation", "relu"),
@@ -190,6 +195,7 @@ def test_activations_lists_all_by_default(run, monkeypatch):
     _, out, _ = run("activations")
     assert [line.split()[0] for line in out.splitlines()[1:]] == sorted(ACTIVATIONS)
     assert max(map(len, out.splitlines())) <= 100
+    assert "0.01 z (z < 0) none" in out  # columns do not touch
 
 
 def test_phase_diagram(run, tmp_path):

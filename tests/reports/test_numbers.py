@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from finitewidth.critical import criticality
-from finitewidth.reports.numbers import digits, with_error, with_errors
+from finitewidth.reports.numbers import digits, rounded, with_error, with_errors
 from finitewidth.reports.plain import plain
 
 
@@ -29,6 +29,7 @@ def test_numbers_with_errors(mean, error, text):
 
 def test_columns_of_numbers():
     assert digits([1 / 3, 20.0], 3) == ("0.333", "20")
+    assert rounded([1 / 3, 146.0, 1.46e9], 2) == ("0.33", "150", "1.5e+09")
     assert with_errors(np.array([1.0, 2.0]), np.array([0.0, 0.1])) == ("1", "2.00(10)")
 
 

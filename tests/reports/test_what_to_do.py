@@ -167,6 +167,44 @@ def test_the_headline():
     assert headline(5, (), None) == ("Well initialised for its depth and width.", Tone.GOOD)
 
 
+def test_the_headline_of_dead_networks():
+    """ReLU of width 4 dies in one layer of sixteen: no factor describes zero."""
+    alive = quantiles(0.5, 1.0, 2.0)
+    for dead, says in ((quantiles(0.0, 1.0, 2.0), "more than one in twenty is dead"), (quantiles(0, 0, 1), "most")):
+        for typical in (TypicalNetworks(dead, alive), TypicalNetworks(alive, dead)):
+            said, tone = headline(5, (), typical)
+            assert says in said
+            assert "exactly zero" in said
+            assert tone is Tone.BAD
+    assert "dead" not in headline(5, (), TypicalNetworks(quantiles(1e-300, 1.0, 2.0), alive))[0]
+
+
+@pytest.mark.parametrize(
+    ("signals", "gradients", "says"),
+    [
+        (0.011, 0.011, None),
+        (99.0, 99.0, None),
+        (0.0099, 1.0, "the mean square of signals is 100 times smaller than in those"),
+        (1.0, 101.0, "the mean square of gradients is 100 times larger than in those"),
+        (1e-3, 2e-16, "signals is 1000 times smaller and that of gradients is 10^15 times smaller than in those"),
+    ],
+)
+def test_median_networks_far_from_infinitely_wide_ones_are_the_headline(signals, gradients, says):
+    """Two decades in mean square, one in size."""
+    typical = TypicalNetworks(
+        quantiles(2 * signals, 2 * signals, 3 * signals), quantiles(gradients, gradients, gradients)
+    )
+    said, tone = headline(5, (), typical, (2.0, 1.0))
+    assert (says or "90 % spread over a factor of") in said
+    assert tone is (Tone.RISKY if says is None else Tone.BAD)
+
+
+def test_large_factors_are_powers_of_ten():
+    typical = TypicalNetworks(quantiles(1e-10, 1.0, 1.2e5), quantiles(1.0, 1.0, 999e3))
+    said = headline(5, (), typical)[0]
+    assert "a factor of 10^15 in the mean square of their signals and 10^6 in that of their gradients" in said
+
+
 def test_signals_and_gradients_in_short():
     assert of_signals(np.array([2.0, 1.0]), 0.01, None) == (
         "Signals keep their size from the first layer to the last: their mean square goes from 2 to 1, give or take 10 % from network "

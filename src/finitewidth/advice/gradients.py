@@ -40,7 +40,7 @@ class GradientDiagnosis(Result):
       others of its class are critical at one size of the kernel only, which the inputs have to have.
     - `problems`: what is wrong, in words; empty at criticality, and where depth is too small for the exponentials to matter.
     - `remedy`: where the inputs have the wrong size for a critical point, which size they need; empty elsewhere.
-    - `depth_over_width`: where it is large, single networks scatter widely around these averages.
+    - `depth_over_width`: where it is large, single networks scatter widely, and few are like the infinitely wide ones.
     """
 
     chi_parallel: Float[np.ndarray, " later"]
@@ -95,7 +95,7 @@ class GradientDiagnosis(Result):
         if self.depth_over_width < _SCATTERED:
             return ""
         return (
-            f"These are averages over networks; at depth over width {self.depth_over_width:.3g} single ones scatter around them, "
+            f"This is said of infinitely wide networks; at depth over width {self.depth_over_width:.3g} single ones scatter, "
             "as `ensembles.typical_networks` shows."
         )
 

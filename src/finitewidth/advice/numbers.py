@@ -88,7 +88,7 @@ def numbers_of_initialisation(verdict: Criticality, mean_square: float, scale: f
             "mean_square",
             mean_square,
             "of an input's components",
-            "critical at one size of its signals only: they then start at K* and stay"
+            "critical at one size of its signals only: in wide networks they then start at K* and stay"
             if finite
             else "any size does; one keeps numbers of order one",
             "PDLT (4.8), (5.55)-(5.56)" if finite else "PDLT (4.8)",
@@ -259,7 +259,9 @@ def numbers_of_adam(net: LayeredNetwork, x: Float[np.ndarray, "N n_0"]) -> list[
         if len(layers) == 0:
             continue
         rates = eta * unit.weight[list(layers)]
-        most = f", median of {len(layers)} layers, {rates.min():.2g} to {rates.max():.2g}" if len(layers) > 1 else ""
+        least, most = (f"{rate:.2g}" for rate in (rates.min(), rates.max()))
+        spread = f"median of {len(layers)} layers, {least} to {most}" if least != most else f"each of {len(layers)}"
+        those = f", {spread}" if len(layers) > 1 else ""
         scaling = (
             f"falls with the width as n^({powers[name]}) at fixed skips (the NTK's rule, s = 0)"
             if net.depth > 1
@@ -269,7 +271,7 @@ def numbers_of_adam(net: LayeredNetwork, x: Float[np.ndarray, "N n_0"]) -> list[
             Number(
                 f"adam_{name}",
                 float(np.median(rates)),
-                f"rate of Adam for weights of the {name} layer{'s' if name == 'hidden' else ''}{most}",
+                f"rate of Adam for weights of the {name} layer{'s' if name == 'hidden' else ''}{those}",
                 scaling,
                 "`scaling_rule(s=0)`, PDLT (8.6)",
                 trust,

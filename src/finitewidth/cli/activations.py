@@ -18,7 +18,7 @@ examples:
   finitewidth activations
   finitewidth activations gelu swish"""
 
-_LINE = "{:<18}{:<26}{:<18}{:>12}{:>12}{:>12}"
+_LINE = "{:<18}{:<28}{:<18}{:>12}{:>12}{:>12}"
 
 
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from ..networks import MLP, ResidualMLP
 
+_NO_SKIP = "--depth 3 or more: the first layer and the last have no skip"
 _FALLBACK = {"C_b": 0.0, "C_W": 1.0}
 
 
@@ -88,6 +89,8 @@ def network(
         depth = len(widths) - 1
         return ResidualMLP(activation, widths[1], depth, residual, C_b, C_W, inputs=widths[0], outputs=widths[-1])
 
+    if residual is not None and len(widths) < 4:
+        raise ArgumentError("--residual", f"{residual:g} with --depth {len(widths) - 1}", _NO_SKIP)
     if C_W is not None:
         return described(_FALLBACK["C_b"] if C_b is None else C_b, C_W)
     if C_b is not None:

@@ -11,6 +11,11 @@ def digits(values: Iterable[float], count: int) -> tuple[str, ...]:
     return tuple(f"{value:.{count}g}" for value in values)
 
 
+def rounded(values: Iterable[float], count: int) -> tuple[str, ...]:
+    """As `digits`, but 146 to two digits is 150, not 1.5e+02."""
+    return tuple(f"{float(f'{value:.{count}g}'):g}" for value in values)
+
+
 def with_error(mean: float, error: float) -> str:
     """A number rounded to its standard error: 0.4213(12) means 0.4213 ± 0.0012, and 4.21(12)e+09 likewise."""
     if error == 0 or not math.isfinite(error):

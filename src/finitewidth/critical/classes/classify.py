@@ -109,8 +109,14 @@ def _at_zero(table: KernelTable) -> _Finding:
     if math.isinf(growth.power):
         law = f"the kernel {'falls' if growth.c < 0 else 'grows'} exponentially slowly near K* = 0"
     else:
-        law = f"near K* = 0 the kernel map is K' = K {growth.c:+.6g} K^{1 + growth.power:g}"
+        law = f"near K* = 0 the kernel map is K' = K {_term(growth.c)}K^{1 + growth.power:g}"
     return _Finding((point,), f"{law}, so K* = 0 {'attracts' if growth.c < 0 else 'repels'}")
+
+
+def _term(coefficient: float) -> str:
+    """`- 2 `, `+ 0.75 `, and `- ` for minus one."""
+    size = f"{abs(coefficient):.6g}"
+    return f"{'-' if coefficient < 0 else '+'} {'' if size == '1' else size + ' '}"
 
 
 def _at_finite_kernels(table: KernelTable) -> _Finding:

@@ -57,10 +57,12 @@ def of_correlation(last: float) -> str:
     """Whether the outputs still tell inputs apart."""
     if last > _COLLAPSED:
         return (
-            f"Inputs merge with depth: two typical ones have a correlation of {last:.4g} at the output. Fewer layers, or skip connections, "
-            "keep them apart."
+            f"Inputs merge with depth: in wide networks two typical ones have a correlation of {last:.4g} at the output. Fewer layers, or "
+            "skip connections, keep them apart."
         )
-    return f"Inputs can still be told apart: two typical ones have a correlation of {last:.3g} at the output."
+    return (
+        f"Wide networks can still tell inputs apart: two typical ones have a correlation of {last:.3g} at the output."
+    )
 
 
 def about_numbers(numbers: list[Number]) -> Section:

@@ -1,5 +1,6 @@
 """The head of a report on an MLP: what there is to know, in an engineer's words."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +15,9 @@ from ..comparison.verdict import Verdict
 from ..plain import plain
 from ..section import Section, Tone, Words
 
-_TINY = float(np.finfo(float).tiny)
 _SAME = 2.0  # a factor within which something counts as unchanged
+_FAR = 100.0  # in mean square, ten in size: so far from infinitely wide networks a median one has ills of its own
+_WRITTEN_OUT = 1e6  # numbers below
 
 _ILLS = ("signals explode", "signals vanish", "gradients explode", "gradients vanish")
 _WORDS = {
@@ -34,7 +36,10 @@ def about_in_short(
     comparison: Comparison,
 ) -> Section:
     """`kernel` is that of infinite width, `training` the data of that section, `fluctuation` the relative variance of the metric."""
-    headline, tone = verdict(depth, None if training is None else training["problems"], typical)
+    problems, limits = None, None
+    if training is not None:
+        problems, limits = training["problems"], (float(kernel[-1]), float(training["gradient_factor"]))
+    headline, tone = verdict(depth, problems, typical, limits)
     lines = []
     if depth > 1:
         lines.append(of_signals(kernel, fluctuation, typical))
@@ -69,8 +74,8 @@ def verdict_with_skips(depth: int, gamma: float, tuned: bool, tunable: bool, flu
         return verdict(depth, None, None)
     if tuned and fluctuation >= SPREAD:
         return (
-            "Deep for its width: on the average network, at the critical point of its activation and skips, depth acts by powers only, "
-            "but networks drawn alike differ widely.",
+            "Deep for its width: at the critical point of its activation and skips depth acts on infinitely wide networks by powers only, "
+            "but networks of this width, drawn alike, differ widely.",
             Tone.RISKY,
         )
     if tuned:
@@ -88,9 +93,15 @@ def verdict_with_skips(depth: int, gamma: float, tuned: bool, tunable: bool, flu
     return "Not critical, and no C_b and C_W make it so: the activation has no critical point.", Tone.RISKY
 
 
-def verdict(depth: int, problems: Sequence[str] | None, typical: TypicalNetworks | None) -> tuple[str, Tone]:
-    """The headline: depth first, for no width mends what depth does to the average network. `problems` are those of
-    `diagnose_gradients`, `None` where there are no gradients; `typical` networks are looked at where they differ."""
+def verdict(
+    depth: int,
+    problems: Sequence[str] | None,
+    typical: TypicalNetworks | None,
+    limits: tuple[float, float] | None = None,
+) -> tuple[str, Tone]:
+    """The headline: depth first, for no width mends what depth does to infinitely wide networks. `problems` are those of
+    `diagnose_gradients`, `None` where there are no gradients; `typical` networks are looked at where they differ, beside the `limits`
+    of infinite width: the last layer's kernel, and the factor of gradients."""
     if depth == 1:
         return "One layer: there is no depth to go wrong.", Tone.GOOD
     if problems is None:
@@ -99,14 +110,46 @@ def verdict(depth: int, problems: Sequence[str] | None, typical: TypicalNetworks
         ills = " and ".join(ill for ill in _ILLS if any(ill in problem for problem in problems))
         return f"Worth changing before training: {ills} with depth.", Tone.BAD
     if typical is not None:
-        signals, gradients = (
-            high / max(low, _TINY) for low, high in (typical.kernel[[0, 2], -1], typical.gradient[[0, 2], 0])
-        )
-        return (
-            "Deep for its width: the average network is well initialised, but of networks drawn alike 90 % spread over a factor of "
-            f"{_about(signals)} in the mean square of their signals and {_about(gradients)} in that of their gradients."
-        ), Tone.RISKY
+        return _scattered(typical.kernel[:, -1], typical.gradient[:, 0], limits)
     return "Well initialised for its depth and width.", Tone.GOOD
+
+
+def _scattered(
+    kernel: Float[np.ndarray, " 3"], gradient: Float[np.ndarray, " 3"], limits: tuple[float, float] | None
+) -> tuple[str, Tone]:
+    """Of networks that differ: quantiles of the last kernel and of the first gradient."""
+    low, median, _ = (kernel == 0) | (gradient == 0)
+    if median:
+        return (
+            "Too deep for its width: most networks drawn alike are dead, with signals or gradients of exactly zero.",
+            Tone.BAD,
+        )
+    if low:
+        return (
+            "Narrow for its depth: of networks drawn alike more than one in twenty is dead, with signals or gradients of exactly zero.",
+            Tone.BAD,
+        )
+    ills = [] if limits is None else _ills_of_median(float(kernel[1]), float(gradient[1]), limits)
+    if ills:
+        return (
+            "Too deep for its width: infinitely wide networks would be well initialised, but in the median network of this width the mean "
+            f"square of {' and that of '.join(ills)} than in those.",
+            Tone.BAD,
+        )
+    signals, gradients = kernel[2] / kernel[0], gradient[2] / gradient[0]
+    return (
+        "Deep for its width: infinitely wide networks would be well initialised, but of networks of this width, drawn alike, 90 % spread "
+        f"over a factor of {_about(signals)} in the mean square of their signals and {_about(gradients)} in that of their gradients.",
+        Tone.RISKY,
+    )
+
+
+def _ills_of_median(kernel: float, gradient: float, limits: tuple[float, float]) -> list[str]:
+    found = []
+    for what, ratio in (("signals", kernel / limits[0]), ("gradients", gradient / limits[1])):
+        if not 1 / _FAR < ratio < _FAR:
+            found.append(f"{what} is {_about(max(ratio, 1 / ratio))} times {'smaller' if ratio < 1 else 'larger'}")
+    return found
 
 
 def of_signals(kernel: Float[np.ndarray, " L"], fluctuation: float, typical: TypicalNetworks | None) -> str:
@@ -148,8 +191,9 @@ def of_gradients(factor: float, critical: bool, typical: TypicalNetworks | None)
 
 
 def _about(factor: float) -> str:
-    """Two digits, in words an engineer reads: 140, not 1.4e+02."""
-    return f"{float(f'{factor:.2g}'):g}"
+    """Two digits, in words an engineer reads: 140, not 1.4e+02; of large numbers the power of ten."""
+    rounded = float(f"{factor:.2g}")
+    return f"{rounded:g}" if rounded < _WRITTEN_OUT else f"10^{math.floor(math.log10(rounded))}"
 
 
 def _by(factor: float) -> str:

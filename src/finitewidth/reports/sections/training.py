@@ -127,7 +127,7 @@ def _alike(of_layers: np.ndarray, moving: np.ndarray, fluctuation: float) -> str
     if fluctuation < _NOISY:
         return f"{everyone} learn alike: their shares {differ}."
     return (
-        f"Averaged over networks the layers' shares {differ}; in a single network "
+        f"In infinitely wide networks the layers' shares {differ}; in a single one of this width "
         "they scatter as widely as its gradients do."
     )
 
@@ -141,7 +141,10 @@ def _concentrated(of_layers: np.ndarray) -> str:
     count, where = min((first, "first"), (last, "last"))
     if count > layers // 2:
         return ""
-    return f"The {where} {count} of {layers} layers make up {_MOST:.0%} of what the first step of training changes."
+    share = f"{100 * _MOST:.0f} % of what the first step of training changes"
+    if count == 1:
+        return f"The {where} of {layers} layers alone makes up {share}."
+    return f"The {where} {count} of {layers} layers make up {share}."
 
 
 def _size(spread: float) -> str:

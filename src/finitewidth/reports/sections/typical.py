@@ -10,7 +10,7 @@ from ...ensembles.typical import typical_networks
 from ...exact.typical import typical_scale_invariant
 from ...networks import MLP, ResidualMLP
 from ...results.typical import TypicalNetworks
-from ..numbers import digits
+from ..numbers import digits, rounded
 from ..plain import plain
 from ..section import BY_LAYER, Column, Details, Section, Table, Words
 
@@ -66,8 +66,8 @@ def sentence(
     scattered = apart > _SKEWED or high > _SCATTERED * low
     few = "so that averages describe few of them" if scattered else "around an average that still describes them"
     wider = (
-        f" Hidden layers of about {wide_enough(net, fluctuation)} neurons, at this depth, would bring the kernel's standard deviation "
-        "between networks down to a third of its mean."
+        f" Hidden layers of about {wide_enough(net, fluctuation)} neurons, at this depth and initialisation, would bring the kernel's "
+        "standard deviation between networks down to a third of its mean."
         if fluctuation >= WIDE_SPREAD
         else ""
     )
@@ -88,5 +88,5 @@ def _table(measured: TypicalNetworks, theory: TypicalNetworks | None) -> Table:
         columns.append(Column(f"{head},\nmedian", digits(found[1], 3)))
         if theory is not None:
             columns.append(Column("theory", digits(getattr(theory, name)[1], 3), wide=True))
-        columns.append(Column("90 % of networks", tuple(f"{low:.2g} to {high:.2g}" for low, high in found[[0, 2]].T)))
+        columns.append(Column("90 % of networks", tuple(" to ".join(rounded(pair, 2)) for pair in found[[0, 2]].T)))
     return Table(tuple(columns), note=_NOTE if theory is None else _NOTE + _LAWS, lines=BY_LAYER)

@@ -88,8 +88,8 @@ def of_activation(net: MLP | ResidualMLP, verdict: Criticality, other: Alternati
     """Whether to keep it."""
     if other is None:
         return (
-            f"Keep {net.activation.name}: initialised as below, depth neither blows up nor kills signals and gradients of the average "
-            "network exponentially."
+            f"Keep {net.activation.name}: initialised as below, depth neither blows up nor kills signals and gradients of "
+            "infinitely wide networks exponentially."
         )
     return (
         f"Take another activation: {net.activation.name} cannot be tuned ({verdict.reason}). {other.name} can, "
@@ -113,7 +113,7 @@ def of_inputs(point: CriticalPoint) -> str:
     if point.K_star:
         return (
             f"Scale every input vector to a mean square of {best_mean_square(point):.5g} per component: this activation is critical at "
-            "one size of its signals only, and they then start there and stay."
+            "one size of its signals only, and in wide networks they then start there and stay."
         )
     return "Scale inputs to a mean square of about one per component, all of them alike."
 
