@@ -11,23 +11,20 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Float
+import numpy as np
+from jaxtyping import Float, Int
 
 from .._arrays import Array
 from .._errors import DomainError
 from . import piecewise, smoothed
-from .function import Function
 from .grid import GridRule
 from .line import line_derivative
 from .pairs import mixed_moment
 from .places import PanelRule
-from .split import split_averages
+from .split import Factors as Factors, split_averages
 
 ProductRule = GridRule | PanelRule | None
 """How to integrate a product: on a grid, or on panels."""
-
-Factors = tuple[tuple[Function, int], ...]
-"""One function for each variable, and the order of the derivative of it that is meant."""
 
 
 def _closed(factors: Factors, K: Float[Array, "n n"]) -> Array | None:
@@ -57,10 +54,9 @@ def product_moment(factors: Factors, rule: ProductRule, K: Float[Array, "n n"]) 
     closed = _closed(factors, K)
     if closed is not None:
         return closed
-    if not isinstance(rule, GridRule) or any(f.kinks for f, _ in factors):
+    if not isinstance(rule, GridRule) or _have_kinks(factors):
         return _on_panels((factors,), rule, K)[0]
-    half = (len(factors) + 1) // 2
-    return product_table((factors[:half],), (factors[half:],), rule, K)[0, 0]
+    return _on_grid(factors, rule, K)
 
 
 @product_moment.defjvp
@@ -73,7 +69,18 @@ def _product_moment_jvp(factors, primals, tangents):
     value = product_moment(factors, rule, K)
     if len(factors) > 2 and _closed(factors, K) is not None:
         return value, jax.jvp(lambda k: _closed(factors, k), (K,), (dK,))[1]
+    if len(factors) > 2 and isinstance(rule, GridRule) and not _have_kinks(factors):
+        return jax.jvp(lambda k: _on_grid(factors, rule, k), (K,), (dK,))
     return value, _stein(lambda i, j: product_moment(_raised(factors, i, j), rule, K), dK)
+
+
+def _have_kinks(factors: Factors) -> bool:
+    return any(f.kinks for f, _ in factors)
+
+
+def _on_grid(factors: Factors, rule: GridRule, K: Float[Array, "n n"]) -> Array:
+    half = (len(factors) + 1) // 2
+    return product_table((factors[:half],), (factors[half:],), rule, K)[0, 0]
 
 
 def _on_panels(products: tuple[Factors, ...], rule: ProductRule, K: Float[Array, "n n"]) -> Float[Array, " products"]:
@@ -106,20 +113,31 @@ def product_table(
 ) -> Float[Array, "left right"]:
     """The averages of every product of smooth functions in `left`, over the first variables, times every one in `right`, over
     the rest: one grid for all of them."""
-    return split_averages(list(map(_differentiated, left)), list(map(_differentiated, right)), K, rule)
+    return split_averages(left, right, K, rule)
 
 
 @product_table.defjvp
 def _product_table_jvp(left, right, primals, tangents):
+    """All derivatives that Stein's lemma asks for from one grid."""
     (rule, K), (_, dK) = primals, tangents
-    m = len(left[0])
+    m, n = len(left[0]), len(K)
+    pairs = list(itertools.combinations_with_replacement(range(n), 2))
+    new_left, from_left = _every_raised(left, [(i, j) for i, j in pairs])
+    new_right, from_right = _every_raised(right, [(i - m, j - m) for i, j in pairs])
+    table = product_table(new_left, new_right, rule, K)
+    slopes = table[from_left[1:, :, None], from_right[1:, None, :]]
+    i, j = np.transpose(pairs)
+    directions = (dK[i, j] + dK[j, i]) / np.where(i == j, 4.0, 2.0)
+    return table[from_left[0][:, None], from_right[0]], jnp.tensordot(directions, slopes, axes=1)
 
-    def raised(i: int, j: int) -> Array:
-        new_left = tuple(_raised(factors, i, j) for factors in left)
-        new_right = tuple(_raised(factors, i - m, j - m) for factors in right)
-        return product_table(new_left, new_right, rule, K)
 
-    return product_table(left, right, rule, K), _stein(raised, dK)
+def _every_raised(
+    products: tuple[Factors, ...], pairs: list[tuple[int, int]]
+) -> tuple[tuple[Factors, ...], Int[np.ndarray, "_ products"]]:
+    """What differs among these products as they are and differentiated in each of the pairs of variables, and which of it each is."""
+    every = [products, *(tuple(_raised(factors, i, j) for factors in products) for i, j in pairs)]
+    different = {factors: place for place, factors in enumerate(dict.fromkeys(itertools.chain(*every)))}
+    return tuple(different), np.array([[different[factors] for factors in each] for each in every])
 
 
 def _differentiated(factors: Factors) -> tuple[Callable[[Array], Array], ...]:

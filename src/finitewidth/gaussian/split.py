@@ -11,17 +11,18 @@ $$\langle F(z_A)\,G(z_B)\rangle = \sum_{p_1 q_2 q_3\dots}\Big[\sum_{p_2p_3\dots}
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from .._arrays import Array, diagonal
-from .function import ElementwiseFunction
+from .function import Function, with_derivatives
 from .grid import GridRule, joint_weights, points
 
-Products = Sequence[Sequence[ElementwiseFunction]]
+Factors = tuple[tuple[Function, int], ...]
+"""One function for each variable, and the order of the derivative of it that is meant."""
 
 
 def _root(K: Float[Array, "m m"]) -> tuple[Float[Array, "m m"], Float[Array, "m m"]]:
@@ -51,7 +52,7 @@ def canonical_variables(
 
 
 def split_averages(
-    left: Products, right: Products, K: Float[Array, "n n"], rule: GridRule
+    left: Sequence[Factors], right: Sequence[Factors], K: Float[Array, "n n"], rule: GridRule
 ) -> Float[Array, "left right"]:
     r"""$\langle F\,G\rangle_K$ of each $F = \prod f_i(z_i)$ over the first variables with each $G$ over the rest, of which there are as
     many or one less."""
@@ -92,13 +93,16 @@ def _tiles(step: Array, axes: int, tiles: Array) -> list[Array]:
 
 
 def _on_tiles(
-    products: Products, root: Float[Array, "m m"], tiles: Sequence[Array], rule: GridRule
+    products: Sequence[Factors], root: Float[Array, "m m"], tiles: Sequence[Array], rule: GridRule
 ) -> Float[Array, "products ..."]:
     r"""Each $\prod_i f_i(z_i)$, $z = Ru$, on a tile of the grid of the $m$ variables $u$."""
     axes = jnp.stack(jnp.meshgrid(*(points(rule, tile)[0] for tile in tiles), indexing="ij"))
-    variables = jnp.tensordot(root, axes, axes=(1, 0))
+    known = []
+    for z, factors in zip(jnp.tensordot(root, axes, axes=(1, 0)), zip(*products, strict=True), strict=True):
+        highest = {function: max(order for f, order in factors if f == function) for function, _ in factors}
+        known.append({function: with_derivatives(function, order)(z) for function, order in highest.items()})
 
-    def product(functions: Sequence[Callable[[Array], Array]]) -> Array:
-        return functools.reduce(operator.mul, (f(z) for f, z in zip(functions, variables, strict=True)))
+    def product(factors: Factors) -> Array:
+        return functools.reduce(operator.mul, (of[f][order] for of, (f, order) in zip(known, factors, strict=True)))
 
-    return jnp.stack([product(functions) for functions in products])
+    return jnp.stack([product(factors) for factors in products])
