@@ -14,7 +14,8 @@ from .._entry import entry
 from .._errors import DomainError
 from .._validation import as_count, as_number
 from ..gaussian.orthants import absolute_value_product, step_product
-from ..gaussian.sign_moments import two_slope_average
+from ..gaussian.places import Places
+from ..gaussian.sign_moments import two_slope_averages
 from .activation import Activation
 from .closed_pairs import PairFormula, absolute_value_pair, monomial_pair, raised, step_pair
 
@@ -58,9 +59,29 @@ class ScaleInvariant(Activation):
         odd = {(0, 0): Kab, (1, 1): jnp.ones_like(Kab)}.get((i, j), jnp.zeros_like(Kab))
         return self.odd_slope**2 * odd + self.even_slope**2 * absolute_value_pair(i, j, Kaa, Kab, Kbb)
 
-    def closed_square(self, K: Array) -> Array | None:
-        """$A_2 K$, PDLT (5.62)."""
-        return self.A2 * K
+    def closed_square(self, K: Array, slope: int = 0) -> Array | None:
+        """$A_2 K$, PDLT (5.62), and $A_2$ of slopes."""
+        return (self.A2 * K, jnp.full_like(K, self.A2))[slope] if slope < 2 else None
+
+    @property
+    def size(self) -> float:
+        """Known, as is all that follows: others are evaluated, operation by operation, each of which JAX compiles."""
+        return 3 * max(abs(self.a_plus), abs(self.a_minus))
+
+    @property
+    def places(self) -> Places:
+        """The kink; lines vary nowhere else."""
+        return Places(self.kinks or (0.0,))
+
+    def vanishes(self, order: int) -> bool:
+        """From the second derivative on."""
+        return bool(self.kinks) and order > 1
+
+    def _beside_kinks(self, order: int, beside: float) -> Float[Array, "2 kinks"]:
+        slopes = np.array([[self.a_minus], [self.a_plus]])
+        if order < 2:
+            return slopes * (np.array([[-beside], [beside]]) if order == 0 else 1.0)
+        return np.zeros_like(slopes)
 
     @property
     def has_closed_product(self) -> bool:
@@ -73,11 +94,15 @@ class ScaleInvariant(Activation):
             return None
         return absolute_value_product(self.odd_slope, self.even_slope, K)
 
-    def closed_powers(self, exponents: tuple[tuple[int, int], ...], K: Float[Array, "n n"]) -> Array | None:
-        """Products with slopes and at most two undifferentiated factors, by moments of signs."""
-        if not any(q for _, q in exponents) or sum(p for p, _ in exponents) > 2:
+    def closed_powers(
+        self, patterns: tuple[tuple[tuple[int, int], ...], ...], K: Float[Array, "n n"]
+    ) -> Float[Array, " patterns"] | None:
+        """Products of activations and slopes, by moments of signs."""
+        bare = {sum(p for p, _ in exponents) for exponents in patterns}
+        once = all(p < 2 for exponents in patterns for p, _ in exponents)
+        if not bare <= {0, 2, 4} or len(K) > 4 or (len(K) == 4 and not once):
             return None
-        return two_slope_average(self.a_plus, self.a_minus, exponents, K)
+        return two_slope_averages(self.a_plus, self.a_minus, patterns, K)
 
 
 @dataclass(frozen=True)
@@ -93,9 +118,9 @@ class Step(Activation):
         """Even `i + j`; zero for derivatives at coincidence."""
         return None if (i + j) % 2 else step_pair(i, j, Kaa, Kab, Kbb)
 
-    def closed_square(self, K: Array) -> Array | None:
+    def closed_square(self, K: Array, slope: int = 0) -> Array | None:
         """One half at every variance."""
-        return jnp.full_like(K, 0.5)
+        return None if slope else jnp.full_like(K, 0.5)
 
     @property
     def has_closed_product(self) -> bool:
@@ -122,9 +147,9 @@ class ClosedPair(Activation):
         """The formula, differentiated; even `i + j`."""
         return None if (i + j) % 2 else raised(self.pair, i, j)(Kaa, Kab, Kbb)
 
-    def closed_square(self, K: Array) -> Array | None:
+    def closed_square(self, K: Array, slope: int = 0) -> Array | None:
         """The pair at coincidence."""
-        return self.closed_pair(0, 0, K, K, K)
+        return None if slope else self.closed_pair(0, 0, K, K, K)
 
 
 @dataclass(frozen=True)
@@ -143,9 +168,9 @@ class Monomial(Activation):
         p = self.power
         return math.perm(p, i) * math.perm(p, j) * monomial_pair(p - i, p - j, Kaa, Kab, Kbb)
 
-    def closed_square(self, K: Array) -> Array | None:
+    def closed_square(self, K: Array, slope: int = 0) -> Array | None:
         """The pair at coincidence."""
-        return self.closed_pair(0, 0, K, K, K)
+        return None if slope else self.closed_pair(0, 0, K, K, K)
 
 
 @dataclass(frozen=True)
@@ -170,9 +195,9 @@ class ExponentialSum(Activation):
                 total = total + (weight * jnp.exp((p * p * Kaa + q * q * Kbb) / 2 + p * q * Kab)).real
         return total
 
-    def closed_square(self, K: Array) -> Array | None:
+    def closed_square(self, K: Array, slope: int = 0) -> Array | None:
         """The pair at coincidence."""
-        return self.closed_pair(0, 0, K, K, K)
+        return None if slope else self.closed_pair(0, 0, K, K, K)
 
     @property
     def has_closed_product(self) -> bool:

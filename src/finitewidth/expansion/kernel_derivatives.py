@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
-from ..activations import Activation
+from ..activations import Activation, ScaleInvariant
 from ..gaussian.line import line_rule
 from ..gaussian.pairs import PairRule, is_on_grid, pair_moments, square_averages
 from ..kernels.pairs import PairIndex
@@ -108,25 +108,36 @@ def _without_divergence(
     is kept.
     """
     Kaa, Kab, Kbb = covariance
-    z, weights = line_rule(Kaa, tuple(sorted({*activation.kinks, *(-kink for kink in activation.kinks)})))
-    factor, ratio = activation.derivative(int(slopes)), Kbb / Kaa
-    integrand = weights * factor(z) * factor((jnp.sign(Kab) * jnp.sqrt(ratio))[:, None] * z)
-    w2 = z**2 / Kaa[:, None]
-    along = jnp.sum(integrand * (w2 - 1), axis=1) / 2, jnp.sum(integrand * (w2**2 - 6 * w2 + 3), axis=1) / 4
-    u = jnp.stack([Kaa, Kab, Kbb], axis=1)
-    u_over_square = u / jnp.sum(u**2, axis=1, keepdims=True)
-    merged = [
-        along[0][:, None] * u_over_square,
-        along[1][:, None, None] * u_over_square[:, :, None] * u_over_square[:, None, :],
-    ]
+    if isinstance(activation, ScaleInvariant):
+        # Averages of values are of the first degree in u, those of slopes of degree zero: all that is ever kept along u vanishes.
+        merged = [jnp.zeros_like(each) for each in derivatives[1:]]
+    else:
+        merged = _along_merged(activation, slopes, Kaa, Kab, Kbb)
     # Kinks away from zero are met at once only by inputs of one norm.
-    together = jnp.ones_like(ratio, bool) if not any(activation.kinks) else jnp.abs(ratio - 1) < _ONE_NORM
+    together = jnp.ones_like(Kab, bool) if not any(activation.kinks) else jnp.abs(Kbb / Kaa - 1) < _ONE_NORM
     kept = [derivatives[0]]
     smallest_of = (_MERGED_NUMERICALLY, _MERGED_CLOSED)[activation.has_closed_pair] if slopes else _MERGED_VALUES
     for regular, limit, smallest in zip(derivatives[1:], merged, smallest_of, strict=False):
         where = (together & (separation < smallest)).reshape(-1, *[1] * (regular.ndim - 1))
         kept.append(jnp.where(where, limit, regular))
     return kept
+
+
+def _along_merged(
+    activation: Activation, slopes: bool, Kaa: Float[Array, " P"], Kab: Float[Array, " P"], Kbb: Float[Array, " P"]
+) -> list[Float[Array, "P ..."]]:
+    """The first two derivatives of merged inputs along u, as tensors."""
+    z, weights = line_rule(Kaa, tuple(sorted({*activation.kinks, *(-kink for kink in activation.kinks)})))
+    factor = activation.derivative(int(slopes))
+    integrand = weights * factor(z) * factor((jnp.sign(Kab) * jnp.sqrt(Kbb / Kaa))[:, None] * z)
+    w2 = z**2 / Kaa[:, None]
+    along = jnp.sum(integrand * (w2 - 1), axis=1) / 2, jnp.sum(integrand * (w2**2 - 6 * w2 + 3), axis=1) / 4
+    u = jnp.stack([Kaa, Kab, Kbb], axis=1)
+    u_over_square = u / jnp.sum(u**2, axis=1, keepdims=True)
+    return [
+        along[0][:, None] * u_over_square,
+        along[1][:, None, None] * u_over_square[:, :, None] * u_over_square[:, None, :],
+    ]
 
 
 def push_vector(Df: Float[Array, "P 3"], vector: Float[Array, "P *rest"], pairs: PairIndex) -> Float[Array, "P *rest"]:

@@ -66,7 +66,7 @@ def _take_out(
 
 
 @jax.custom_jvp
-def _triple(K: Float[Array, "3 3"], vectors: Triple) -> Array:
+def absolute_triple(K: Float[Array, "3 3 *batch"], vectors: Triple) -> Array:
     r"""$\langle|z_1z_2z_3|\rangle = (\tfrac2\pi)^{3/2}\big[\sqrt{|K|} + \sum_b(K_{jk}\sqrt{K_{bb}} + K_{bj}K_{bk}/\sqrt{K_{bb}})
     \,\omega_b\big]$ (Nabeya), with $\omega_b$ of `triple_angles`. `vectors` are those of `K`."""
     norms, angles = lengths(vectors.rows), triple_angles(vectors)
@@ -83,7 +83,7 @@ def _covariances_and_volume(vectors: Triple) -> tuple[list[Array], Array]:
     return [b * x + c * y, a * x, a * b], a * c * z
 
 
-@_triple.defjvp
+@absolute_triple.defjvp
 def _triple_jvp(primals: tuple[Array, Triple], tangents: tuple[Array, Triple]) -> tuple[Array, Array]:
     """The angles need not be differentiated: their variations and that of the determinant add up to the last term."""
     (K, vectors), (dK, _) = primals, tangents
@@ -96,7 +96,7 @@ def _triple_jvp(primals: tuple[Array, Triple], tangents: tuple[Array, Triple]) -
         mixed = (opposite[j] * d_opposite[k] + opposite[k] * d_opposite[j]) * over
         own = (opposite[i] - opposite[j] * opposite[k] * over**2) * over * dK[i, i] / 2
         total = total + (d_opposite[i] * norms[i] + mixed + own) * angles[i] + volume * over**2 * dK[i, i] / 2
-    return _triple(K, vectors), (2 / math.pi) ** 1.5 * total
+    return absolute_triple(K, vectors), (2 / math.pi) ** 1.5 * total
 
 
 @jax.custom_jvp
@@ -145,7 +145,7 @@ def _pair_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arr
 
 def _all_absolute(K: Float[Array, "n n"], rows: Rows, rule: Rule) -> Array:
     if len(K) == 4:
-        return _take_out(K, rule, lambda shrink: triple(shrunk(rows, shrink)), _triple)
+        return _take_out(K, rule, lambda shrink: triple(shrunk(rows, shrink)), absolute_triple)
     return _take_out(K, rule, lambda shrink: shrunk(rows, shrink), lambda C, rest: _all_absolute(C, rest, rule))
 
 

@@ -96,11 +96,11 @@ class Function:
 
     def _beside_kinks(self, order: int, beside: float) -> Float[Array, "2 kinks"]:
         """The `order`-th derivative on both sides of each kink."""
-        at, distance = jnp.asarray(self.kinks, dtype=float), self._distance(beside)
-        return self.derivative(order)(jnp.stack([at - distance, at + distance]))
+        at, distance = np.asarray(self.kinks, dtype=float), self._distance(beside)
+        return self.derivative(order)(jnp.asarray(np.stack([at - distance, at + distance])))
 
-    def _distance(self, beside: float) -> Float[Array, " kinks"]:
-        return beside * jnp.maximum(1.0, jnp.abs(jnp.asarray(self.kinks, dtype=float)))
+    def _distance(self, beside: float) -> Float[np.ndarray, " kinks"]:
+        return beside * np.maximum(1.0, np.abs(np.asarray(self.kinks, dtype=float)))
 
     def has_jump(self, order: int) -> bool:
         """Whether the `order`-th derivative jumps at a kink."""
@@ -137,8 +137,9 @@ class Function:
         r"""$\langle f^{(i)}(z_a)\,f^{(j)}(z_b)\rangle_K$ in closed form, elementwise (`Kab` has the full shape), or `None`."""
         return None
 
-    def closed_square(self, K: Array) -> Array | None:
-        r"""$\langle f(z)^2\rangle_K$ in closed form, elementwise and differentiable in `K`, or `None`."""
+    def closed_square(self, K: Array, slope: int = 0) -> Array | None:
+        r"""$\langle f^{(s)}(z)^2\rangle_K$, for the derivative $s$ = `slope`, in closed form, elementwise and differentiable in `K`,
+        or `None`."""
         return None
 
     @property
@@ -150,7 +151,9 @@ class Function:
         r"""$\langle\prod_i f^{(k_i)}(z_i)\rangle_K$ in closed form, or `None`."""
         return None
 
-    def closed_powers(self, exponents: tuple[tuple[int, int], ...], K: Float[Array, "n n"]) -> Array | None:
+    def closed_powers(
+        self, patterns: tuple[tuple[tuple[int, int], ...], ...], K: Float[Array, "n n"]
+    ) -> Float[Array, " patterns"] | None:
         r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\rangle_K$ in closed form, where it is not a `closed_product`."""
         return None
 

@@ -84,10 +84,21 @@ def _gram_vectors_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Ar
     return V, V @ (jnp.tril(white) - jnp.diag(diagonal(white)) / 2)
 
 
+@jax.jit
 def determinant(Kaa: Float[Array, "*batch"], Kab: Float[Array, "*batch"], Kbb: Float[Array, "*batch"]) -> Array:
     r"""$K_{aa}K_{bb} - K_{ab}^2$ to rounding of its own, however close the correlation is to one."""
-    zero = jnp.zeros_like(Kab)
-    return _difference(_product((Kaa, zero), (Kbb, zero)), _product((Kab, zero), (Kab, zero)))[0]
+    return _minor(Kaa, Kbb, Kab, Kab)
+
+
+def minors(K: Float[Array, "n n"]) -> Float[Array, "n n n"]:
+    r"""$K_{aa}K_{jk} - K_{aj}K_{ak}$, axes $ajk$, to rounding of their own: $K_{aa}$ times the covariance left when $z_a$ is known."""
+    return _minor(diagonal(K)[:, None, None], K[None], K[:, :, None], K[:, None, :])
+
+
+def _minor(a: Array, b: Array, c: Array, d: Array) -> Array:
+    """ab - cd, with one rounding."""
+    zero = jnp.zeros((), a.dtype)
+    return _difference(_product((a, zero), (b, zero)), _product((c, zero), (d, zero)))[0]
 
 
 def coincident_pairs(K: Float[Array, "n n"]) -> Bool[Array, "n n"]:

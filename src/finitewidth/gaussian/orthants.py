@@ -46,7 +46,7 @@ from .triangular import (
 
 MOST_VARIABLES = 6
 
-_FINE = hyperbolic_rule(step=0.3, nodes=11 * NODES_AT_ONCE)
+FINE = hyperbolic_rule(step=0.3, nodes=11 * NODES_AT_ONCE)
 _COARSE = hyperbolic_rule(step=1 / 3, nodes=9 * NODES_AT_ONCE)
 
 
@@ -89,13 +89,13 @@ def _sign_product(K: Float[Array, "n n"]) -> Array:
         return jnp.asarray(float(n == 0), K.dtype)
     unit = _unit_powers_of_two(K)
     scaled = K * unit[:, None] * unit[None, :]
-    signs = _signs(rows_of(gram_vectors(scaled)), _FINE if n < MOST_VARIABLES else _COARSE)
+    signs = signs_of_rows(rows_of(gram_vectors(scaled)), FINE if n < MOST_VARIABLES else _COARSE)
     if n > 2:
         signs = _without_coincident_pair(scaled, signs)
     return jnp.where(jnp.all(diagonal(K) > 0), signs, 0.0)
 
 
-def _signs(rows: Rows, rule: Rule) -> Array:
+def signs_of_rows(rows: Rows, rule: Rule) -> Array:
     r"""Plackett's reduction, with the covariances $k$ of the first variable with the others multiplied by $t$,
     $$\langle s_1\cdots s_n\rangle = \frac2\pi\int_0^1dt\sum_b\frac{k_b}{\sqrt{K_{11}C_{bb}}}
     \Big\langle\prod_{j\ne1,b}s_j\Big\rangle_{C|z_b=0},\qquad C = K - t^2kk^T/K_{11}.$$
@@ -113,7 +113,7 @@ def _signs(rows: Rows, rule: Rule) -> Array:
             others = 2 / math.pi * jnp.stack(triple_angles(three))
         else:
             given = [conditioned(rest, b) for b in range(len(rest))]
-            others = jax.vmap(lambda one: _signs(one, rule))(jax.tree.map(lambda *each: jnp.stack(each), *given))
+            others = jax.vmap(lambda one: signs_of_rows(one, rule))(jax.tree.map(lambda *each: jnp.stack(each), *given))
         slopes = [row[0] * inverse(length) for row, length in zip(rows[1:], lengths(rest), strict=True)]
         return jnp.sum(jnp.stack(slopes) * others)
 
@@ -128,7 +128,7 @@ def _without_coincident_pair(K: Float[Array, "n n"], regular: Array) -> Array:
     first = jnp.argmax(coincident)
     i, j = jnp.asarray(pairs)[first]
     rest = jnp.asarray(others)[first]
-    reduced = jnp.sign(K[i, j]) * _signs(rows_of(gram_vectors(K[rest][:, rest])), _FINE)
+    reduced = jnp.sign(K[i, j]) * signs_of_rows(rows_of(gram_vectors(K[rest][:, rest])), FINE)
     return jnp.where(jnp.any(coincident), reduced, regular)
 
 

@@ -112,12 +112,13 @@ def square_average(f: Function, K: Array) -> Array:
 
 def square_averages(f: Function, K: Array, order: int, slope: int = 0) -> list[Array]:
     r"""$g(K) = \langle f^{(s)}(z)^2\rangle_K$, for the derivative $s$ = `slope`, and the derivatives of $g$ up to an order."""
-    if not f.kinks and (slope or f.closed_square(K) is None):
+    closed = f.closed_square(K, slope) is not None
+    if not f.kinks and not closed:
         return list(_smooth_squares(f, slope, order, K))
-    if slope or f.closed_square(K) is None:
+    if not closed:
         value = f.derivative(slope)
         return [line_derivative(lambda z: value(z) ** 2, f.kinks, f.places, m, K) for m in range(order + 1)]
-    found, square = [], lambda k: cast(Array, f.closed_square(k))
+    found, square = [], lambda k: cast(Array, f.closed_square(k, slope))
     for _ in range(order + 1):
         found.append(square(K))
         square = differentiate(square)

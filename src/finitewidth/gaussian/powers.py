@@ -49,14 +49,23 @@ def power(function: Function, *powers: int) -> Function:
 def power_average(function: Function, exponents: Exponents, K: Float[Array, "n n"], rule: ProductRule = None) -> Array:
     r"""$\langle\prod_i f(z_i)^{p_i}f'(z_i)^{q_i}\cdots\rangle_K$ of distinct variables."""
     if function.has_closed_product:
+        closed = _closed(function, (exponents,), K)
+        if closed is not None:
+            return closed[0]
         variables = np.repeat(np.arange(len(exponents)), list(map(sum, exponents)))
         orders = tuple(order for powers in exponents for order in np.repeat(range(len(powers)), powers).tolist())
-        curved = any(order > 1 for order in orders)
-        closed = None if curved else function.closed_powers(tuple((powers[0], powers[1]) for powers in exponents), K)
-        if closed is not None:
-            return closed
         return product_moment(tuple((function, o) for o in orders), rule, K[variables[:, None], variables])
     return product_moment(_factors(function, exponents), rule, K)
+
+
+def _closed(
+    function: Function, patterns: tuple[Exponents, ...], K: Float[Array, "n n"]
+) -> Float[Array, " patterns"] | None:
+    if any(any(powers[2:]) for exponents in patterns for powers in exponents):
+        return None
+    return function.closed_powers(
+        tuple(tuple((powers[0], powers[1]) for powers in exponents) for exponents in patterns), K
+    )
 
 
 def power_averages(
@@ -66,6 +75,9 @@ def power_averages(
 
     Two or more variables of a smooth function share one grid.
     """
+    closed = _closed(function, patterns, K) if function.has_closed_product else None
+    if closed is not None:
+        return closed
     if not isinstance(rule, GridRule) or function.kinks or function.has_closed_product:
         if len(K) in _AT_ONCE and not function.has_closed_product:
             return kinked_products(tuple(_factors(function, exponents) for exponents in patterns), rule, K)
