@@ -43,9 +43,9 @@ def test_determinant_of_linear_networks_is_exact(step):
     m = 4
     V0 = np.diag([1.0, 2.0, 0.5, 3.0]) + 0.2
     scheme = METHODS["exponential"]
-    start = scheme.start(LINEAR, jnp.linalg.cholesky(jnp.asarray(V0)), jnp.asarray(step))
+    start = scheme.start(jnp.linalg.cholesky(jnp.asarray(V0)))
     drawn = scheme.draw(LINEAR, jax.random.key(3), start, jnp.asarray(step))
-    end = scheme.advance(LINEAR, start, drawn, jnp.asarray(step))
+    end = scheme.advance(LINEAR, start, jnp.zeros(()), drawn, jnp.asarray(step))
     change = np.linalg.slogdet(end.V)[1] - np.linalg.slogdet(V0)[1]
     expected = np.sqrt(2 * step) * np.trace(drawn[0]) - m * (m + 1) / 2 * step
     np.testing.assert_allclose(change, expected, atol=1e-12)
@@ -56,12 +56,12 @@ def test_one_wishart_step_is_a_layer_of_a_linear_network():
     """Kernel-Wishart with dt = 1/n is a linear layer of width n: the mean log det is a sum of digammas."""
     n, m, paths = 6, 3, 20_000
     scheme, step = METHODS["kernel-wishart"], jnp.asarray(1 / n)
-    start = scheme.start(LINEAR, jnp.eye(m), step)
+    start = scheme.start(jnp.eye(m))
 
     @jax.jit
     @jax.vmap
     def end(key):
-        return scheme.advance(LINEAR, start, scheme.draw(LINEAR, key, start, step), step).V
+        return scheme.advance(LINEAR, start, jnp.zeros(()), scheme.draw(LINEAR, key, start, step), step).V
 
     V = np.asarray(end(jax.random.split(jax.random.key(0), paths)))
     mean, variance = finite_log_determinant(m, n, 1)
@@ -99,8 +99,8 @@ def test_first_two_moments_of_a_step(block):
     scheme, count = METHODS["exponential"], (1 + block.mixings) * m * m
 
     def end(z):
-        start = scheme.start(block, jnp.linalg.cholesky(jnp.asarray(V0)), jnp.asarray(step))
-        state = scheme.advance(block, start, z.reshape(-1, m, m), jnp.asarray(step))
+        start = scheme.start(jnp.linalg.cholesky(jnp.asarray(V0)))
+        state = scheme.advance(block, start, jnp.zeros(()), z.reshape(-1, m, m), jnp.asarray(step))
         return scheme.observed(block, state, jnp.asarray(step))
 
     directions = math.sqrt(count) * np.concatenate([np.eye(count), -np.eye(count)])

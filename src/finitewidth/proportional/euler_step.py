@@ -20,8 +20,8 @@ class EulerStep(Scheme):
     def check(self, block: ShapedBlock, tokens: int, step: float) -> None:
         """Every block and every step will do: leaving the cone is what it is here to show."""
 
-    def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Float[Array, ""]) -> State:
-        """The covariance and any root of it."""
+    def start(self, factor: Float[Array, "m r"]) -> State:
+        """The covariance and a square root of it."""
         V = gram(factor)
         return State(V, covariance_root(V))
 
@@ -40,9 +40,7 @@ class EulerStep(Scheme):
         V = among(moving, V, state.V)
         return State(V, covariance_root(V))
 
-    def ready(
-        self, block: ShapedBlock, noisy: State, step: Array, following: Array, moving: Bool[Array, " m"]
-    ) -> State:
+    def ready(self, block: ShapedBlock, noisy: State, last: Array, step: Array, moving: Bool[Array, " m"]) -> State:
         """Nothing to prepare."""
         return noisy
 

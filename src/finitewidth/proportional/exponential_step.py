@@ -32,11 +32,6 @@ class ExponentialStep(Scheme):
         """The kernel map must not take away more than there is."""
         check_kernel_map(block, step)
 
-    def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Float[Array, ""]) -> State:
-        """Half a step of the kernel drift, if there is one."""
-        V = gram(factor)
-        return State(V, _drifted_factor(block, V, factor, step / 2, _all(V)))
-
     def draw(
         self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Float[Array, ""]
     ) -> Float[Array, "1+{block.mixings} r r"]:
@@ -48,22 +43,19 @@ class ExponentialStep(Scheme):
         self, block: ShapedBlock, state: State, drawn: Array, step: Float[Array, ""], moving: Bool[Array, " m"]
     ) -> State:
         """Noise and generator; what stays keeps its rows."""
-        moved = jnp.where(moving[:, None], state.factor, 0.0)
-        factor = jnp.where(moving[:, None], _noise_step(block, moved, drawn, step, moving), state.factor)
+        factor = jnp.where(moving[:, None], _noise_step(block, state, drawn, step, moving), state.factor)
         return State(gram(factor), factor)
 
-    def ready(
-        self, block: ShapedBlock, noisy: State, step: Array, following: Array, moving: Bool[Array, " m"]
-    ) -> State:
+    def ready(self, block: ShapedBlock, noisy: State, last: Array, step: Array, moving: Bool[Array, " m"]) -> State:
         """Both halves of the kernel drift that meet between two steps."""
-        return State(noisy.V, _drifted_factor(block, noisy.V, noisy.factor, (step + following) / 2, moving))
+        return _drifted(block, noisy, (last + step) / 2, moving)
 
     def observed_factor(
         self, block: ShapedBlock, state: State, step: Float[Array, ""], moving: Bool[Array, " m"]
     ) -> Float[Array, "m r"]:
         """After the first half of the kernel drift; without one nothing is multiplied out, and small eigenvalues keep
         their digits."""
-        return _drifted_factor(block, state.V, state.factor, step / 2, moving)
+        return _drifted(block, state, step / 2, moving).factor
 
 
 def check_kernel_map(block: ShapedBlock, step: float) -> None:
@@ -74,23 +66,29 @@ def check_kernel_map(block: ShapedBlock, step: float) -> None:
 
 
 def _noise_step(
-    block: ShapedBlock, factor: Float[Array, "m r"], drawn: Array, step: Float[Array, ""], moving: Bool[Array, " m"]
+    block: ShapedBlock, state: State, drawn: Array, step: Float[Array, ""], moving: Bool[Array, " m"]
 ) -> Float[Array, "m r"]:
-    kappa = block.value_noise * step
-    moved = product(factor, matrix_exponential(geodesic(symmetric_normal(drawn[0]), kappa) / 2))
-    C, A = block.generator(gram(factor)), block.mixing(drawn[1:], factor)
+    factor = jnp.where(moving[:, None], state.factor, 0.0)
+    of_values = geodesic(symmetric_normal(drawn[0]), block.value_noise * step) / 2
+    C, A = block.generator(among(moving, state.V)), block.mixing(drawn[1:], factor)
     if C is None and A is None:
-        return moved
+        return product(factor, matrix_exponential(of_values))
     exponent = 0 if C is None else step * C
     exponent = exponent if A is None else exponent + jnp.sqrt(step) * A
-    return _mixed(jnp.where(moving[:, None], exponent, 0.0), moved, jnp.linalg.norm(factor, axis=1))
+    return _mixed(jnp.where(moving[:, None], exponent, 0.0), factor, of_values)
 
 
-def _mixed(exponent: Square, factor: Float[Array, "m r"], norms: Float[Array, " m"]) -> Float[Array, "m r"]:
-    r"""$e^XF = D\,e^{D^{-1}XD}D^{-1}F$ with the norms of the tokens in $D$: what a huge token takes from a small one is large
+def _mixed(X: Square, factor: Float[Array, "m r"], of_values: Float[Array, "r r"]) -> Float[Array, "m r"]:
+    r"""$e^XFe^Y = D\,e^{D^{-1}XD}D^{-1}Fe^Y$ with the norms of the tokens in $D$: what a huge token takes from a small one is large
     as a number, not beside itself."""
+    norms = jnp.linalg.norm(factor, axis=1)
     scale = jnp.where(norms > 0, norms, 1.0)[:, None]
-    return scale * product(matrix_exponential(exponent * scale.T / scale), factor / scale)
+    mixing = X * scale.T / scale
+    if mixing.shape == of_values.shape:  # both in one loop, which is compiled once
+        mixed, moved = jax.vmap(matrix_exponential)(jnp.stack([mixing, of_values]))
+    else:
+        mixed, moved = matrix_exponential(mixing), matrix_exponential(of_values)
+    return scale * product(mixed, product(factor, moved) / scale)
 
 
 def geodesic(N: Float[Array, "r r"], kappa: Array) -> Float[Array, "r r"]:
@@ -107,11 +105,9 @@ def geodesic(N: Float[Array, "r r"], kappa: Array) -> Float[Array, "r r"]:
     return jnp.sqrt(kappa) * (mean + spread * (N - mean)) - kappa / 2 * (rank + 1) * identity
 
 
-def _drifted_factor(
-    block: ShapedBlock, V: Square, factor: Float[Array, "m r"], step: Array, moving: Bool[Array, " m"]
-) -> Float[Array, "m r"]:
-    drifted = _kernel_drift(block, V, step, moving)
-    return factor if drifted is None else covariance_root(drifted)
+def _drifted(block: ShapedBlock, state: State, step: Array, moving: Bool[Array, " m"]) -> State:
+    V = _kernel_drift(block, state.V, step, moving)
+    return state if V is None else State(V, covariance_root(V))
 
 
 def _kernel_drift(block: ShapedBlock, V: Square, step: Array, moving: Bool[Array, " m"]) -> Square | None:
@@ -125,7 +121,3 @@ def _kernel_drift(block: ShapedBlock, V: Square, step: Array, moving: Bool[Array
     again = block.positive_drift(once)
     assert again is not None
     return among(moving, (start + once + step * again) / 2, V)
-
-
-def _all(V: Square) -> Bool[Array, " m"]:
-    return jnp.ones(len(V), dtype=bool)

@@ -16,7 +16,6 @@ from .._arrays import Array
 from .._errors import ArgumentError, DomainError
 from ..gaussian.root import covariance_root
 from ..networks.shaped import ShapedBlock
-from ..networks.shaped.block import Square
 from .exponential_step import check_kernel_map
 from .scheme import Scheme, State, among, gram
 
@@ -36,9 +35,10 @@ class KernelWishartStep(Scheme):
             limit = f"steps below {1 / (noise * (tokens - 1)):.3g}: more `steps`"
             raise DomainError("steps", f"steps of {step:.3g} in depth time, too large for a Wishart matrix", limit)
 
-    def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Float[Array, ""]) -> State:
-        """The covariance and the root of its kernel map."""
-        return _mapped(block, gram(factor), step, jnp.ones(len(factor), dtype=bool))
+    def start(self, factor: Float[Array, "m r"]) -> State:
+        """With as many columns as rows, which all factors have here."""
+        m, rank = factor.shape
+        return super().start(jnp.pad(factor, ((0, 0), (0, m - rank))))
 
     def draw(
         self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Float[Array, ""]
@@ -61,19 +61,14 @@ class KernelWishartStep(Scheme):
         factor = jnp.where(moving[:, None], state.factor @ drawn, state.factor)
         return State(gram(factor), factor)
 
-    def ready(
-        self, block: ShapedBlock, noisy: State, step: Array, following: Array, moving: Bool[Array, " m"]
-    ) -> State:
-        """The kernel map of the next step."""
-        return _mapped(block, noisy.V, following, moving)
+    def ready(self, block: ShapedBlock, noisy: State, last: Array, step: Array, moving: Bool[Array, " m"]) -> State:
+        """The kernel map."""
+        start = among(moving, noisy.V)
+        mapped = among(moving, start + step * block.drift_inside(start), noisy.V)
+        return State(mapped, covariance_root(mapped))
 
     def observed_factor(
         self, block: ShapedBlock, state: State, step: Float[Array, ""], moving: Bool[Array, " m"]
     ) -> Float[Array, "m m"]:
         """A root of the covariance."""
         return covariance_root(state.V)
-
-
-def _mapped(block: ShapedBlock, V: Square, step: Array, moving: Bool[Array, " m"]) -> State:
-    start = among(moving, V)
-    return State(V, covariance_root(among(moving, start + step * block.drift_inside(start), V)))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Bool, Float, Int, Key
 
 from .._arrays import Array
@@ -33,20 +34,18 @@ class Pairs(Journey):
 
     def begin(self) -> Pair:
         """The same for all."""
-        fine, coarse = self.fine.begin(), self.coarse.begin()
-        step = self._length(fine, coarse)
-        return Pair(self.fine.begin(step), self.coarse.begin(2 * step))
+        return Pair(self.fine.begin(), self.coarse.begin())
 
     def advance(self, key: Key[Array, ""], walker: Pair) -> Pair:
         """Two steps of the finer path, and one with the sum of their noises."""
-        fine, step = walker.fine, walker.fine.step
-        first = self.fine.draw(key, fine)
-        fine = self.fine.prepared(self.fine.after_noise(fine, first, step), step)
-        second = self.fine.draw(key, fine)
-        fine = self.fine.after_noise(fine, second, step)
-        coarse = self.coarse.after_noise(walker.coarse, (first + second) / jnp.sqrt(2.0), 2 * step)
-        step = self._length(fine, coarse)
-        return Pair(self.fine.prepared(fine, step), self.coarse.prepared(coarse, 2 * step))
+        step = self._length(*walker)
+
+        def finer(path: Path, _: None) -> tuple[Path, Array]:
+            drawn = self.fine.draw(key, path, step)
+            return self.fine.after_step(path, drawn, step), drawn
+
+        fine, drawn = lax.scan(finer, walker.fine, length=2)
+        return Pair(fine, self.coarse.after_step(walker.coarse, (drawn[0] + drawn[1]) / jnp.sqrt(2.0), 2 * step))
 
     def _length(self, fine: Path, coarse: Path) -> Float[Array, ""]:
         """Half of what both can bear."""

@@ -21,8 +21,6 @@ class Path(NamedTuple):
     state: State
     last: Float[Array, ""]
     """The length of the step that led here."""
-    step: Float[Array, ""]
-    """The length of the step to come."""
     time: Float[Array, ""]
     number: Int[Array, ""]
     """Steps taken."""
@@ -60,50 +58,42 @@ class Integration(Journey):
     depends: Bool[Array, "m m"]
     """Row by row, on which tokens a token depends."""
     times: Float[Array, " times"]
-    """Depths at which paths are seen, zero first."""
+    """Depths at which paths are seen, zero first; the last may be there more than once, and is seen once."""
     radius: Float[Array, ""]
     most_steps: Int[Array, ""]
 
-    def begin(self, step: Float[Array, ""] | None = None) -> Path:
-        """The same for every path; `step` is the length of the first step, unless it is as long as may be."""
+    def begin(self) -> Path:
+        """The same for every path."""
         m, zero, none = len(self.factor), jnp.zeros(()), jnp.zeros((), int)
-        nothing, never = State(gram(self.factor), self.factor), jnp.full(m, jnp.inf)
-        path = Path(nothing, zero, zero, zero, none, none + 1, never, jnp.zeros(m, bool), none + PathStatus.RUNNING)
-        step = self._length(path, path.place) if step is None else step
-        return path._replace(state=self.scheme.start(self.block, self.factor, step), step=step)
+        start, never = self.scheme.start(self.factor), jnp.full(m, jnp.inf)
+        return Path(start, zero, zero, none, none + 1, never, jnp.zeros(m, bool), none + PathStatus.RUNNING)
 
     def advance(self, key: Key[Array, ""], walker: Path) -> Path:
         """One step with random numbers of its own."""
-        path = self.after_noise(walker, self.draw(key, walker), walker.step)
-        return self.prepared(path, self._length(path, path.place + self.due(path)))
+        step = equal_parts(self.times[walker.place] - walker.time, self.longest_step(walker))
+        return self.after_step(walker, self.draw(key, walker, step), step)
 
-    def draw(self, key: Key[Array, ""], path: Path) -> PyTree:
+    def draw(self, key: Key[Array, ""], path: Path, step: Float[Array, ""]) -> PyTree:
         """The random numbers of the next step."""
-        return self.scheme.draw(self.block, fold_in(key, path.number), path.state, path.step)
+        return self.scheme.draw(self.block, fold_in(key, path.number), path.state, step)
 
-    def after_noise(self, path: Path, drawn: PyTree, step: Float[Array, ""]) -> Path:
-        """The noise of a step, and what becomes of tokens that leave by it."""
+    def after_step(self, path: Path, drawn: PyTree, step: Float[Array, ""]) -> Path:
+        """A step of this length, and what becomes of tokens that leave by it."""
+        ready = self.scheme.ready(self.block, path.state, path.last, step, path.moving)
+        path = path._replace(state=ready)
         ahead = self.times[path.place]
         time = jnp.where(step >= (ahead - path.time) * (1 - 1e-9), ahead, path.time + step)
-        new = self.scheme.noisy(self.block, path.state, drawn, step, path.moving)
+        new = self.scheme.noisy(self.block, ready, drawn, step, path.moving)
         return self._judged(path._replace(last=step, time=time, number=path.number + 1), new)
-
-    def prepared(self, path: Path, following: Float[Array, ""]) -> Path:
-        """Ready for a step that is `following`."""
-        state = self.scheme.ready(self.block, path.state, path.last, following, path.moving)
-        return path._replace(state=state, step=following)
 
     def longest_step(self, path: Path) -> Float[Array, ""]:
         """The longest step that a path may take from where it is."""
         return self.rule.at_most(self.block, path.state.V, path.moving)
 
-    def _length(self, path: Path, place: Array) -> Float[Array, ""]:
-        return equal_parts(self.times[place] - path.time, self.longest_step(path))
-
     def _judged(self, path: Path, new: State) -> Path:
         """Tokens that crossed the sphere are stopped on it, and with them those that depend on them, where they are; all are
         stopped before they vanish, turn indefinite or overflow, or when the steps are spent. Never NaN."""
-        moving, old = path.moving, State(gram(path.state.factor), path.state.factor)
+        moving, old = path.moving, path.state
         V = among(moving, new.V)
         finite = jnp.isfinite(V).all()
         outside = finite & (jnp.linalg.norm(V) >= self.radius)
@@ -151,7 +141,7 @@ class Integration(Journey):
 
     def ended(self, walker: Path) -> Bool[Array, ""]:
         """At the last depth, or without a token that moves."""
-        return (walker.place >= len(self.times)) | ~walker.moving.any()
+        return (walker.time >= self.times[-1]) | ~walker.moving.any()
 
     def summary(self, walker: Path) -> End:
         """How it ended."""

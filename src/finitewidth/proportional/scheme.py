@@ -13,16 +13,16 @@ from ..networks.shaped.block import Square
 
 
 class State(NamedTuple):
-    """A path between two steps."""
+    """A path between two steps, or ready for the next."""
 
     V: Float[Array, "m m"]
     """The covariance, up to what `observed` adds."""
     factor: Float[Array, "m r"]
-    """What the next step acts on."""
+    """A factor of it."""
 
 
 class Scheme(eqx.Module):
-    """One step in depth time of one path, in two parts: noise, then what prepares the next step.
+    """One step in depth time of one path, in two parts: what makes it ready, then noise.
 
     Only tokens that are `moving` move; the rows of the others stay, and must not matter to those."""
 
@@ -33,9 +33,13 @@ class Scheme(eqx.Module):
     def check(self, block: ShapedBlock, tokens: int, step: float) -> None:
         """Refuse blocks and steps for which the scheme is not defined."""
 
+    def start(self, factor: Float[Array, "m r"]) -> State:
+        r"""The state at depth zero, from a factor $V_0 = FF^{\mathsf T}$: as after a step of no length."""
+        return State(gram(factor), factor)
+
     @abstractmethod
-    def start(self, block: ShapedBlock, factor: Float[Array, "m r"], step: Float[Array, ""]) -> State:
-        r"""The state at depth zero, from a factor $V_0 = FF^{\mathsf T}$, before a step of this length."""
+    def ready(self, block: ShapedBlock, noisy: State, last: Array, step: Array, moving: Bool[Array, " m"]) -> State:
+        """What a step of length `step` starts from, after the noise of the `last` one."""
 
     @abstractmethod
     def draw(self, block: ShapedBlock, key: Key[Array, ""], state: State, step: Float[Array, ""]) -> PyTree:
@@ -45,13 +49,7 @@ class Scheme(eqx.Module):
     def noisy(
         self, block: ShapedBlock, state: State, drawn: PyTree, step: Float[Array, ""], moving: Bool[Array, " m"]
     ) -> State:
-        r"""After the noise of a step: a covariance and a factor of it."""
-
-    @abstractmethod
-    def ready(
-        self, block: ShapedBlock, noisy: State, step: Array, following: Array, moving: Bool[Array, " m"]
-    ) -> State:
-        """What a step that is `following` starts from, after the noise of one that took `step`."""
+        r"""After the noise of a step, from a state that is ready for it."""
 
     @abstractmethod
     def observed_factor(
@@ -63,10 +61,10 @@ class Scheme(eqx.Module):
         """That covariance, of a path whose tokens all move."""
         return gram(self.observed_factor(block, state, step, jnp.ones(len(state.V), dtype=bool)))
 
-    def advance(self, block: ShapedBlock, state: State, drawn: PyTree, step: Float[Array, ""]) -> State:
-        """The state one step later, of a path whose tokens all move by steps of one length."""
+    def advance(self, block: ShapedBlock, state: State, last: Array, drawn: PyTree, step: Float[Array, ""]) -> State:
+        """The state one step later, of a path whose tokens all move."""
         moving = jnp.ones(len(state.V), dtype=bool)
-        return self.ready(block, self.noisy(block, state, drawn, step, moving), step, step, moving)
+        return self.noisy(block, self.ready(block, state, last, step, moving), drawn, step, moving)
 
 
 def gram(factor: Float[Array, "m r"]) -> Square:

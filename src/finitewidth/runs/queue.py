@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.flatten_util import ravel_pytree
 from jax.random import fold_in
 from jaxtyping import Bool, Int, Key
 
@@ -86,10 +87,9 @@ def drain(
     walkers = each(jnp.arange(slots))
     place, row = jax.eval_shape(journey.kept, begin)
     del place
-    rows = Rows(
-        jax.tree.map(lambda leaf: jnp.zeros((lane, places, *leaf.shape), leaf.dtype), row),
-        jax.tree.map(lambda leaf: jnp.zeros((lane, *leaf.shape), leaf.dtype), jax.eval_shape(journey.summary, begin)),
-    )
+    told, unpacked = ravel_pytree(journey.summary(begin))  # in one array, to be written at once
+    kept = jax.tree.map(lambda leaf: jnp.zeros((lane, places, *leaf.shape), leaf.dtype), row)
+    before = jnp.tri(slots, k=-1, dtype=float)
     zero = jnp.zeros((), int)
 
     def on_their_way(queue: _Queue) -> Array:
@@ -110,15 +110,17 @@ def drain(
         walkers = _where(due, jax.vmap(journey.resumed)(walkers), walkers)
 
         over = due & jax.vmap(journey.ended)(walkers)
-        told, at = jax.vmap(journey.summary)(walkers), jnp.where(over, queue.owners, lane)
-        summary = jax.tree.map(lambda old, new: old.at[at].set(new, mode="drop"), queue.rows.summary, told)
+        told = jax.vmap(lambda walker: ravel_pytree(journey.summary(walker))[0])(walkers)
+        summary = queue.rows.summary.at[jnp.where(over, queue.owners, lane)].set(told, mode="drop")
         failures = queue.failures + jnp.sum(over & jax.vmap(journey.failed)(walkers))
-        owners = jnp.where(over, queue.waiting + jnp.cumsum(over) - 1, queue.owners)
+        owners = jnp.where(over, queue.waiting + (before @ over).astype(int), queue.owners)
         walkers = _where(over, each(owners), walkers)
         return _Queue(walkers, owners, queue.waiting + jnp.sum(over), failures, Rows(kept, summary))
 
+    rows = Rows(kept, jnp.zeros((lane, *told.shape), told.dtype))
     start = _Queue(walkers, jnp.arange(slots), zero + slots, zero, rows)
-    return lax.while_loop(on_their_way, until_one_arrives, start).rows
+    found = lax.while_loop(on_their_way, until_one_arrives, start).rows
+    return Rows(found.kept, jax.vmap(unpacked)(found.summary))
 
 
 def _where(which: Bool[Array, " slots"], these: Any, others: Any) -> Any:
