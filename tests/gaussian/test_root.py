@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from finitewidth.gaussian.root import covariance_root, pivoted_root
+from finitewidth.gaussian.root import covariance_root, pivoted_root, root_at_hand
 
 root_of = jax.jit(pivoted_root)
 
@@ -41,3 +41,14 @@ def test_pivots_are_looked_for_only_where_they_are_needed():
     entry = program[program.index("\nENTRY") :].split("\n}")[0]
     assert entry.count(" while(") == 1
     assert "known_trip_count" not in program
+
+
+@pytest.mark.parametrize("rank", [4, 2])
+def test_roots_of_numbers_at_hand(rank):
+    """The same roots, those of singular matrices and of inputs that are zero included."""
+    A = np.random.default_rng(rank).standard_normal((4, rank))
+    for K in (A @ A.T, np.pad(A @ A.T, ((0, 1), (0, 1)))):
+        root = root_at_hand(K)
+        np.testing.assert_allclose(root, jax.jit(covariance_root)(K), atol=1e-14)
+        np.testing.assert_allclose(root @ root.T, K, atol=1e-13)
+    assert np.count_nonzero(root.any(axis=0)) == rank

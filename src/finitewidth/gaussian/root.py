@@ -1,10 +1,14 @@
 """A square root of any covariance."""
 
+import contextlib
+
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from .._arrays import Array, diagonal
+from .._compile import compiled_in_haste
 
 
 def covariance_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
@@ -14,7 +18,7 @@ def covariance_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
     runs only if some member of the batch needs it, because a loop of no turns is skipped.
     """
     root = jnp.linalg.cholesky(K, symmetrize_input=False)
-    sound = (diagonal(root) ** 2 > _rounding(K) * diagonal(K)).all()  # false if NaN
+    sound = _is_sound(root, K)
     scale, rest = _correlations(K)
     places = jnp.arange(len(K))
 
@@ -27,6 +31,15 @@ def covariance_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
     return jnp.where(sound, root, scale[:, None] * columns)
 
 
+def root_at_hand(K: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
+    """`covariance_root` of numbers at hand: NumPy's where Cholesky will do, which no one has to compile."""
+    with contextlib.suppress(np.linalg.LinAlgError):
+        root = np.linalg.cholesky(K)
+        if _is_sound(root, K):
+            return root
+    return np.asarray(_compiled_root(K))
+
+
 def pivoted_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
     r"""A matrix $R$ with $RR^{\mathsf T} = K$ for any positive semi-definite $K$, singular ones included.
 
@@ -36,6 +49,14 @@ def pivoted_root(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
     scale, rest = _correlations(K)
     _, columns = lax.scan(lambda rest, _: _eliminated(rest), rest, length=len(K))
     return scale[:, None] * columns.T
+
+
+_compiled_root = compiled_in_haste()(covariance_root)
+
+
+def _is_sound(root: Float[Array, "N N"], K: Float[Array, "N N"]) -> Bool[Array, ""] | np.bool_:
+    """Whether no pivot was all rounding, nor NaN."""
+    return (diagonal(root) ** 2 > _rounding(K) * diagonal(K)).all()
 
 
 def _rounding(K: Float[Array, "N N"]) -> float:

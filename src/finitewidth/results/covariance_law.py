@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from .._arrays import Array
-from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import DomainError
 from .._result import Result
@@ -20,8 +19,6 @@ from .._validation import as_count, as_floats, as_seed
 from ..gaussian.root import covariance_root
 from ..networks.shaped import Block
 from ..networks.shaped.shaped_relu_kernel import correlation_and_scale
-
-_correlation_and_scale = compiled_in_haste()(correlation_and_scale)
 
 
 class PathStatus(IntEnum):
@@ -102,8 +99,7 @@ class CovarianceLaw(Result, eqx.Module):
 
     def correlation(self) -> Float[np.ndarray, "paths times m m"]:
         r"""$\rho^{\alpha\beta} = V^{\alpha\beta}/\sqrt{V^{\alpha\alpha}V^{\beta\beta}}$ along all paths."""
-        with jax.enable_x64(True):
-            return np.asarray(_correlation_and_scale(self.V)[0])
+        return np.asarray(correlation_and_scale(np.asarray(self.V))[0])
 
     def log_determinant(self) -> Float[np.ndarray, "paths times"]:
         r"""$\log\det V$ along all paths, $-\infty$ where $V$ is singular.

@@ -24,7 +24,7 @@ def residual_mix(
     roots: Float[Array, "groups M M"],
     branch: Float[Array, "groups M k"],
     skip: Float[Array, ""],
-    weight: Float[Array, ""],
+    weight: Float[Array, ""] | float,
     width: int,
 ) -> Float[Array, "groups M M"]:
     r"""$\tfrac1nX'_gX_g'^{\mathsf T}$ with $X' = \lambda X + \gamma F$, for each group of $n$/groups columns.

@@ -9,10 +9,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..._arrays import Array
-from ..._compile import compiled_in_haste
 from ..._errors import DomainError, UnknownNameError
 from ..._validation import as_count, as_covariance, as_ensemble, as_number
-from ...gaussian.root import covariance_root
+from ...gaussian.root import root_at_hand
 from ...networks.shaped import BlockNetwork
 from ...networks.shaped.sublayers import FullyConnected
 from ...results import CovarianceLaw
@@ -79,12 +78,9 @@ def simulate_block(
     )  # fmt: skip
 
 
-_compiled_root = compiled_in_haste()(covariance_root)
-
-
-def _root(V0: Float[np.ndarray, "m m"], width: int, any_rank: bool) -> Float[Array, "m m"]:
-    root = _compiled_root(V0)
-    rank = int(np.count_nonzero(np.any(np.asarray(root) != 0, axis=0)))
+def _root(V0: Float[np.ndarray, "m m"], width: int, any_rank: bool) -> Float[np.ndarray, "m m"]:
+    root = root_at_hand(V0)
+    rank = int(np.count_nonzero(np.any(root != 0, axis=0)))
     if rank > width and not any_rank:
         raise DomainError("x", f"a matrix of rank {rank}", f"rank at most {width}: tokens are vectors of that width")
     return root

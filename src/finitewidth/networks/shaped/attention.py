@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ..._arrays import Array
+from ..._arrays import Array, at_hand
 from ..._errors import DomainError, ShapeError, UnknownNameError
 from ..._validation import as_count, as_flag, as_number, is_concrete
 from . import token_mixing
@@ -102,9 +102,9 @@ class ShapedAttention(ResidualBlock):
         columns = columns_per_head(self.heads, width)
         key_width = columns if self.key_width is None else self.key_width
         shaping = width**self.exponent if shaped_temperature else 1.0
-        temperature = jnp.asarray(self.tau0) * shaping * key_width**0.5
+        temperature = at_hand(self.tau0) * shaping * key_width**0.5
         what = self.sees(tokens), temperature, self.heads, key_width, self.output_projection
-        return Residual(attention_branch(*what, identity, centred), self.skip, jnp.asarray(self.gamma))
+        return Residual(attention_branch(*what, identity, centred), self.skip, at_hand(self.gamma))
 
     @property
     def time_exponent(self) -> float:

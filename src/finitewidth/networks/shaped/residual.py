@@ -4,8 +4,9 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
-from ..._arrays import Array
+from ..._arrays import Array, at_hand
 from ..._validation import as_number, is_concrete
 from .block import ShapedBlock
 
@@ -27,7 +28,8 @@ class ResidualBlock(ShapedBlock):
     @property
     def skip(self) -> Array:
         r"""$\lambda = \sqrt{1 - \gamma^2}$."""
-        return jnp.sqrt(1 - jnp.square(self.gamma))
+        gamma = at_hand(self.gamma)
+        return (np if is_concrete(gamma) else jnp).sqrt(1 - gamma**2)
 
     def residual_noise(self, branch: float) -> Array | float:
         r"""$\kappa = 2\lambda^2\gamma^2 + \gamma^4(1 + \kappa_b)$: the cross term of shortcut and branch, and the branch itself.

@@ -3,9 +3,9 @@
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
+import numpy as np
 
-from ..._arrays import Array
+from ..._arrays import Array, at_hand
 from ..._errors import ArgumentError, DomainError
 from ..._validation import as_number
 from .activation import ShapedActivation, shaped_relu
@@ -55,7 +55,7 @@ class ShapedResNet(ResidualBlock):
         """One residual layer with a feedforward branch."""
         sigma, units = self.activation, hidden_units(self.hidden_ratio, width)
         branch = FeedForwardBranch(sigma.usable_at(width), sigma.normalisation(width), units)
-        return (Residual(branch, self.skip, jnp.asarray(self.gamma)),)
+        return (Residual(branch, self.skip, at_hand(self.gamma)),)
 
     @property
     def value_noise(self) -> Array | float:
@@ -79,4 +79,5 @@ class ShapedResNet(ResidualBlock):
     @property
     def largest_step(self) -> Array | float:
         r"""That of the activation, divided by $\gamma^2$; $1/(\gamma^2\chi^2)$ for ReLU."""
-        return self.activation.largest_step / jnp.square(self.gamma)
+        with np.errstate(divide="ignore"):
+            return self.activation.largest_step / at_hand(self.gamma) ** 2

@@ -12,6 +12,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
 from ..._arrays import Array, diagonal
@@ -50,7 +51,8 @@ def kernel_excess_slope(rho: Float[Array, "*s"] | float) -> Float[Array, "*s"]:
 
 def correlation_and_scale(V: Float[Array, "*s m m"]) -> tuple[Float[Array, "*s m m"], Float[Array, "*s m m"]]:
     r"""$\rho^{\alpha\beta}$ and $\sqrt{V^{\alpha\alpha}V^{\beta\beta}}$; the diagonal is one, and zero inputs correlate with nothing."""
-    deviation = jnp.sqrt(jnp.maximum(diagonal(V), 0.0))
+    xp = np if isinstance(V, np.ndarray) else jnp  # on numbers at hand JAX would compile every operation
+    deviation = xp.sqrt(xp.maximum(diagonal(V), 0.0))
     scale = deviation[..., :, None] * deviation[..., None, :]
-    rho = jnp.clip(V / jnp.where(scale > 0, scale, 1.0), -1.0, 1.0)
-    return jnp.where(jnp.eye(V.shape[-1], dtype=bool), 1.0, rho), scale
+    rho = xp.clip(V / xp.where(scale > 0, scale, 1.0), -1.0, 1.0)
+    return xp.where(xp.eye(V.shape[-1], dtype=bool), 1.0, rho), scale

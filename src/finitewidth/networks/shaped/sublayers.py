@@ -65,7 +65,7 @@ class Residual(eqx.Module):
 
     branch: AttentionBranch | FeedForwardBranch
     skip: Float[Array, ""]
-    weight: Float[Array, ""]
+    weight: Float[Array, ""] | float
     normalised: str | None = eqx.field(static=True, default=None)
     """`None`, `"pre"` or `"post"`."""
 
@@ -90,8 +90,8 @@ def attention_branch(
     centred: bool = True,
 ) -> AttentionBranch:
     """Attention with or without the identity and the centring that shape it."""
-    switches = jnp.asarray(float(identity)), jnp.asarray(float(centred))
-    return AttentionBranch(temperature, jnp.asarray(sees), *switches, heads, key_width, output_projection)
+    switches = np.asarray(float(identity)), np.asarray(float(centred))
+    return AttentionBranch(temperature, sees, *switches, heads, key_width, output_projection)
 
 
 def columns_per_head(heads: int, width: int) -> int:

@@ -3,10 +3,10 @@
 from functools import reduce
 from operator import add
 
-import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
-from ..._arrays import Array
+from ..._arrays import Array, at_hand
 from ..._errors import ArgumentError
 from .block import ShapedBlock, Square
 from .finite import check_blocks
@@ -85,7 +85,8 @@ class ShapedTransformer(ShapedBlock):
     @property
     def largest_step(self) -> Array | float:
         """The step at which the blocks together take all of $V$ away, at the rates at which each does."""
-        return 1 / sum(1 / jnp.asarray(part.largest_step) for part in self.parts)
+        with np.errstate(divide="ignore"):
+            return 1 / sum(1 / at_hand(part.largest_step) for part in self.parts)
 
 
 def _total(terms: list[Array | None]) -> Array | None:
