@@ -2,7 +2,9 @@
 
 import math
 import sys
+from importlib import import_module
 
+import jax
 import numpy as np
 import pytest
 from scipy import stats
@@ -310,3 +312,21 @@ def test_bad_input(changes, argument):
     arguments = {"block": LINEAR, "V0": PAIR, "depth_to_width": 1.0, "paths": 2} | changes
     with pytest.raises(fw.ArgumentError, match=f"`{argument}`"):
         covariance_sde(**arguments)
+
+
+def test_runs_that_save_little_share_a_program(monkeypatch):
+    """Whether one depth is kept or sixteen: programs differ by the shapes of their arguments, and paths do not differ at all."""
+    module, programs = import_module("finitewidth.proportional.covariance_sde"), []
+    drain = module.drain
+
+    def spied(*args):
+        programs.append(([np.shape(leaf) for leaf in jax.tree.leaves(args[:5])], args[5:]))
+        return drain(*args)
+
+    monkeypatch.setattr(module, "drain", spied)
+    last, all_of_them = (covariance_sde(TRANSFORMER, PAIR, 0.04, paths=8, steps=16, save=save) for save in (1, 16))
+    assert all(program == programs[0] for program in programs)
+    assert (last.V.shape, all_of_them.V.shape) == ((8, 2, 2, 2), (8, 17, 2, 2))
+    np.testing.assert_allclose(last.final, all_of_them.final, rtol=1e-9)
+    assert last.factor is not None
+    assert last.factor.shape == last.V.shape

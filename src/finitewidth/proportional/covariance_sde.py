@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from .._arrays import Array
+from .._arrays import Array, at_hand
 from .._entry import entry, warn
 from .._errors import ArgumentError, BlowUpError, DomainError
 from .._validation import as_count, as_number, as_seed
@@ -29,6 +29,7 @@ from .step_size import default_steps, step_rule
 _MEMORY = 2**26  # bytes of paths that are integrated in one go
 _MOST_SLOTS = 64  # measured: for two tokens they take two thirds of the time that 256 take, for eight about as long
 _MOST_ROWS = 512  # paths of one go: runs of more paths than that share a program
+_FEWEST_PLACES = 17  # depths for which there is room: runs that save fewer share a program
 _LARGEST_RADIUS = 1e100  # cubes of larger numbers overflow
 _MOST_STEPS = 100_000
 _MOST_STEPS_FOR_EACH = 10
@@ -87,17 +88,19 @@ def covariance_sde(
     steps = -(-steps // saved) * saved
     most = most_steps_of(most_steps, steps)
     times = np.arange(saved + 1) * (begin.time / saved)
-    process = integration(scheme, block, begin, steps, times, most)
+    places = max(_FEWEST_PLACES, saved + 1)
+    process = integration(scheme, block, begin, steps, np.pad(times, (0, places - saved - 1), mode="edge"), most)
 
     lane, key = min(_MOST_ROWS, lane_size(begin.V0.size * (saved + 16), paths, _MEMORY)), jax.random.key(seed)
     unresolved = int(_MOST_UNRESOLVED * lane)
 
     def lane_from(first: Int[Array, ""] | int) -> Rows:
-        return drain(process, key, first, lane, unresolved, saved + 1, slots(block, m, lane), lane)
+        found = at_hand(drain(process, key, first, lane, unresolved, places, slots(block, m, lane), lane))
+        return found._replace(kept=found.kept[:, : saved + 1])
 
     def add_lane(store: Rows, first: int) -> Rows:
         found = lane_from(first)
-        if np.sum(np.asarray(found.summary.status) == PathStatus.UNRESOLVED) > unresolved:
+        if np.sum(found.summary.status == PathStatus.UNRESOLVED) > unresolved:
             raise BlowUpError(too_many_steps("covariance_sde", f"more than {_MOST_UNRESOLVED:.0%}", most))
         return put(store, first, found)
 
