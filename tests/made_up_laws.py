@@ -60,7 +60,7 @@ def reported(monkeypatch, net, V0, limit, drawn, tried=nothing_happens, **settin
         asked["networks"].append((net.block, V0, net.width, net.depth, networks, seed))
         return drawn
 
-    def an_attempt(block, V0, depth_to_width, paths, seed, steps, save, **_):
+    def an_attempt(block, V0, depth_to_width, paths, seed, **_):
         asked["advice"].append((block, V0, depth_to_width, seed))
         return tried(float(block.parts[0].gamma), float(block.parts[0].tau0))
 

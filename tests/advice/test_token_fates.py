@@ -88,7 +88,7 @@ def scanned(monkeypatch):
     asked = []
 
     def limit_of(fates_of):
-        def sde(block, V0, depth_to_width, paths, seed, steps, save, **_):
+        def sde(block, V0, depth_to_width, paths, seed, **_):
             asked.append((float(block.gamma), float(block.tau0), np.asarray(V0).tolist(), depth_to_width, seed))
             return with_fates(**fates_of(float(block.gamma), float(block.tau0)))
 

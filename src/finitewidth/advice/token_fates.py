@@ -15,7 +15,6 @@ from .._table import Table, columns_of_records
 from .._validation import as_covariance, as_floats, as_number
 from ..networks.shaped import ShapedBlock
 from ..proportional import covariance_sde
-from ..proportional.covariance_sde import default_steps
 from ..results import CovarianceLaw, PathStatus
 
 GROWN = 2.0
@@ -25,8 +24,6 @@ TEMPERATURES = (0.25, 0.5, 1.0, 2.0)
 _ACCEPTED = 0.05  # share of networks that may go wrong
 _LARGEST_START = 0.2  # gamma at the start of the models that the Shaped Transformer paper trains: 0.05 to 0.2
 _PATHS = 512
-SAVED = 16
-"""Depths at which paths are looked at, here and in reports, which then share a program."""
 _FAR = 1e3  # times the norm at the start, from where next to no path comes back: it is not followed further
 
 
@@ -59,7 +56,8 @@ def token_fates(law: CovarianceLaw) -> Fates:
     """
     growth = _mean_square(law.final) / _mean_square(law.V[:, 0])
     stopped = law.status == PathStatus.STOPPED
-    start, end = (_differences(law.correlation()[:, depth]) for depth in (0, -1))
+    correlation = law.correlation()
+    start, end = (_differences(correlation[:, depth]) for depth in (0, -1))
     return Fates(
         explosion=float(np.mean(stopped | (growth > GROWN))),
         vanishing=float(np.mean(growth < 1 / GROWN)),
@@ -146,8 +144,7 @@ def recommend_shaping(
 
     def fates(gamma: float, tau0: float) -> Fates:
         reshaped = block.reshaped(gamma=gamma, tau0=tau0)
-        steps = max(SAVED, default_steps(reshaped, start, depth_to_width))
-        return token_fates(covariance_sde(reshaped, start, depth_to_width, _PATHS, seed, steps, SAVED, radius=radius))
+        return token_fates(covariance_sde(reshaped, start, depth_to_width, _PATHS, seed, save=1, radius=radius))
 
     return ShapingAdvice(*tried, tuple(tuple(fates(gamma, tau0) for tau0 in tried[1]) for gamma in tried[0]))
 

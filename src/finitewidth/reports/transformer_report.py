@@ -9,7 +9,6 @@ from jaxtyping import Float
 from .._entry import entry
 from .._errors import ArgumentError
 from .._validation import as_count, as_covariance
-from ..advice.token_fates import SAVED
 from ..ensembles import simulate
 from ..networks.shaped import (
     BlockNetwork,
@@ -36,6 +35,7 @@ from .sections.vocabulary import about_words_of_transformers
 _NETWORK_NEURONS = 30_000_000  # hidden units drawn in all: a few seconds
 _FEWEST, _MOST = 32, 1024
 _FINE_STEPS = 1000
+_SAVED = 16  # depths at which the limit is looked at; no more, so that it shares a program with the advice, which looks at the last
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ def transformer_report(
     start = equal_tokens(8, 0.2) if V0 is None else np.asarray(as_covariance(V0, "V0"))
     count = _quick(net, len(start)) if networks is None else as_count(networks, "networks", at_least=2)
     head = about_transformer(net, start)
-    limit = covariance_sde(net.block, start, net.depth_time, paths, seed, _steps(net, start), SAVED)
+    limit = covariance_sde(net.block, start, net.depth_time, paths, seed, _steps(net, start), _SAVED)
     drawn = simulate(net, start, networks=count, seed=seed)
     comparison = compare_laws(limit, drawn)
     sections = (
@@ -117,7 +117,7 @@ def default_transformer() -> BlockNetwork:
 def _steps(net: BlockNetwork, V0: Float[np.ndarray, "m m"]) -> int:
     """Of the limit: short by default, but beyond a thousand no shorter than the layers of the networks beside it."""
     assert isinstance(net.block, ShapedBlock)
-    return max(SAVED, min(default_steps(net.block, V0, net.depth_time), max(_FINE_STEPS, net.depth)))
+    return max(_SAVED, min(default_steps(net.block, V0, net.depth_time), max(_FINE_STEPS, net.depth)))
 
 
 def _quick(net: BlockNetwork, tokens: int) -> int:
