@@ -37,10 +37,10 @@ from .panels import (
 )
 from .places import PAIR_NODES, REACH, Places
 
-_NODES = 12
+NODES = 12
 
 
-class _Planes(NamedTuple):
+class Planes(NamedTuple):
     r"""Parallel planes $\sum_l$ `row`$_l\,u_l =$ `offsets` across which an integrand has kinks."""
 
     row: Float[Array, " n"]
@@ -54,11 +54,11 @@ class _Planes(NamedTuple):
         """How far from the crossing the average over the coordinates after k has smoothed the kink."""
         return distance(LAYER * jnp.linalg.norm(self.row[k + 1 :]), self.row[k])
 
-    def coinciding(self, other: "_Planes", k: int) -> "_Planes":
+    def coinciding(self, other: "Planes", k: int) -> "Planes":
         """The planes through the intersections with `other` that depend least on the coordinates after k."""
         mine, theirs = self.row[k + 1 :], other.row[k + 1 :]
         alpha = ratio(mine @ theirs, theirs @ theirs)
-        return _Planes(self.row - alpha * other.row, (self.offsets[:, None] - alpha * other.offsets).ravel())
+        return Planes(self.row - alpha * other.row, (self.offsets[:, None] - alpha * other.offsets).ravel())
 
 
 def _pivoted_cholesky(K: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Int[Array, " n"]]:
@@ -74,23 +74,32 @@ def _pivoted_cholesky(K: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Int[
     return L, order
 
 
+def smoothed_kinks(
+    planes: Sequence[Planes], k: int, u: Float[Array, "*batch k"], places: Places
+) -> tuple[list[Array], list[Centres]]:
+    """Points and centres of panels along coordinate k, given the coordinates before, for kinks that are smoothed by those after."""
+    points, centres = [], []
+    coincidences = [second.coinciding(first, k) for first, second in itertools.combinations(planes, 2)]
+    for number, these in enumerate((*planes, *coincidences)):
+        crossing, layer = these.crossing(k, u), these.layer(k)
+        # Where two kinks coincide nothing but a layer stands out.
+        scale, grading = graded(rungs(these.row[k], places)) if number < len(planes) else (jnp.asarray(2 * REACH), 0.0)
+        points += [crossing, beside(crossing, layer, scale)]
+        centres.append(Centres(crossing, layer, jnp.maximum(scale, layer), grading))
+    return points, centres
+
+
 def _panels(
-    own: _Planes, later: Sequence[_Planes], k: int, u: Float[Array, "*batch k"], places: Places
+    own: Planes, later: Sequence[Planes], k: int, u: Float[Array, "*batch k"], places: Places
 ) -> tuple[Float[Array, "*batch ends"], Int[Array, ""]]:
     """Panels along coordinate k, given the coordinates before, between the places where the integrand changes."""
     crossing, ladder = own.crossing(k, u), rungs(own.row[k], places)
-    points, centres = [crossing, beside(crossing, *ladder)], [Centres(crossing, 0.0, *graded(ladder))]
-    coincidences = [second.coinciding(first, k) for first, second in itertools.combinations(later, 2)]
-    for number, planes in enumerate((*later, *coincidences)):
-        crossing, layer = planes.crossing(k, u), planes.layer(k)
-        # Where two kinks coincide nothing but a layer stands out.
-        scale, grading = graded(rungs(planes.row[k], places)) if number < len(later) else (jnp.asarray(2 * REACH), 0.0)
-        points += [crossing, beside(crossing, layer, scale)]
-        centres.append(Centres(crossing, layer, jnp.maximum(scale, layer), grading))
-    return few_panels(points, centres, _NODES)
+    points, centres = smoothed_kinks(later, k, u, places)
+    own_points, own_centre = [crossing, beside(crossing, *ladder)], Centres(crossing, 0.0, *graded(ladder))
+    return few_panels([*own_points, *points], [own_centre, *centres], NODES)
 
 
-def _tabulated_average(function: Callable[[Array], Array], planes: _Planes, places: Places) -> Table:
+def tabulated_average(function: Callable[[Array], Array], planes: Planes, places: Places) -> Table:
     """The average over the last coordinate as a function of the conditional mean of the last variable."""
     deviation = planes.row[-1]
     reach = REACH * jnp.sum(jnp.abs(planes.row[:-1]))
@@ -112,8 +121,8 @@ def average_product(
     The functions vary around their `points` on the scale of `places`.
     """
     L, order = _pivoted_cholesky(K)
-    *planes, last = (_Planes(row, offsets) for row, offsets in zip(L, points[order], strict=True))
-    last_average = _tabulated_average(lambda z: value(order[-1], z), last, places)
+    *planes, last = (Planes(row, offsets) for row, offsets in zip(L, points[order], strict=True))
+    last_average = tabulated_average(lambda z: value(order[-1], z), last, places)
 
     def average_from(k: int, u: Float[Array, "*batch k"]) -> Float[Array, "*batch"]:
         """The average over coordinate k and all after it, given those before."""
@@ -127,6 +136,6 @@ def average_product(
                 rest = average_from(k + 1, jnp.concatenate([outer, x[..., None]], axis=-1))
             return value(order[k], mean + L[k, k] * x) * rest
 
-        return normal_average(_panels(planes[k], [*planes[k + 1 :], last], k, u, places), integrand, _NODES)
+        return normal_average(_panels(planes[k], [*planes[k + 1 :], last], k, u, places), integrand, NODES)
 
     return average_from(0, jnp.zeros(0, K.dtype))

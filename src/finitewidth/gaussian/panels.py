@@ -30,6 +30,7 @@ _FAR = 1e3  # stands for any distance beyond REACH
 _LONGEST = {12: 3.0, 20: 6.0}  # panels, by their nodes, on which the Gaussian is resolved: errors of 1e-12
 _LONGEST_TAIL = 6.0
 _ROUNDING = 1e-9
+_NO_WIDTH = 1e-13  # points that differ by less are the same, found in two ways
 
 
 def ratio(numerator: Array, denominator: Array) -> Array:
@@ -77,15 +78,15 @@ def panel_ends(points: Sequence[Array], reach: Array | float) -> Float[Array, "*
 
 
 @functools.cache
-def _legendre(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+def legendre(nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Legendre nodes and weights on [0, 1]."""
     x, weights = np.polynomial.legendre.leggauss(nodes)
     return (x + 1) / 2, weights / 2
 
 
-def _normal_nodes(low: Array, high: Array, nodes: int) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+def normal_nodes(low: Array, high: Array, nodes: int) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """Nodes and weights for averages over N(0, 1) on panels between two ends."""
-    x, weights = _legendre(nodes)
+    x, weights = legendre(nodes)
     xi = low + (high - low) * x
     return xi, (high - low) * weights * jnp.exp(-(xi**2) / 2) / math.sqrt(2 * math.pi)
 
@@ -132,7 +133,7 @@ def few_panels(
         )
         in_the_bulk = (low < _BULK[-1]) & (high > _BULK[0])
         longest = jnp.where(in_the_bulk, _LONGEST[nodes], _LONGEST_TAIL)
-        kept = (jnp.any(too_long, axis=-1) | (length > longest)) & (end > low) & (end < REACH)
+        kept = (jnp.any(too_long, axis=-1) | (length > longest)) & (end > low + _NO_WIDTH) & (end < REACH)
         here = (np.arange(ends.shape[-1]) == count[..., None]) & kept[..., None]
         return (jnp.where(kept, end, low), jnp.where(here, end[..., None], chosen), count + kept), None
 
@@ -150,7 +151,7 @@ def normal_average(
 
     def add(panel: Array, total: Array) -> Array:
         low, high = (jax.lax.dynamic_index_in_dim(ends, panel + k, axis=-1) for k in (0, 1))
-        xi, weights = _normal_nodes(low, high, nodes)
+        xi, weights = normal_nodes(low, high, nodes)
         return total + jnp.sum(weights * integrand(xi), axis=-1)
 
     return jax.lax.fori_loop(0, count, add, jnp.zeros(ends.shape[:-1], ends.dtype))
@@ -173,7 +174,7 @@ def conditional_average(
         panels = few_panels(points, [Centres(crossing, 0.0, *graded(ladder))], nodes)
         return normal_average(panels, lambda xi: function(mean + deviation * xi), nodes)
     ends = panel_ends([*points, jnp.asarray(_BULK)], REACH)
-    xi, weights = _normal_nodes(ends[..., :-1, None], ends[..., 1:, None], nodes)
+    xi, weights = normal_nodes(ends[..., :-1, None], ends[..., 1:, None], nodes)
     return jnp.sum(weights * function(mean[..., None] + deviation[..., None] * xi), axis=(-2, -1))
 
 

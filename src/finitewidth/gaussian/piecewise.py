@@ -14,10 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int
 
-from .._arrays import Array
+from .._arrays import Array, diagonal
 from .._errors import ShapeError
 from .._validation import as_covariance, as_floats
 from .kinked_pairs import PAIRS_AT_ONCE, average_pair
+from .nearly_singular import dependent_averages, dependent_part
 from .nested import average_product
 from .panels import conditional_average, elementwise_in_chunks, root
 from .places import PAIR_NODES, Places
@@ -71,7 +72,15 @@ def product_averages(
     r"""$\langle\prod_i f_i(z_i)\rangle$ for several products of functions of the same variables: one program for all of them."""
     distinct = tuple(dict.fromkeys(function for product in products for function in product))
     which = np.array([[distinct.index(function) for function in product] for product in products])
-    return jax.lax.map(lambda of_one: _average(distinct, of_one, places, K, None), jnp.asarray(which))
+
+    def one_by_one() -> Float[Array, " products"]:
+        return jax.lax.map(lambda of_one: _average(distinct, of_one, places, K, None), jnp.asarray(which))
+
+    if len(K) < 4:
+        return one_by_one()
+    of, finest = dependent_part(K), min(places, key=lambda of_one: of_one.scale)
+    dependent = functools.partial(dependent_averages, distinct, which, _rectangular(places), finest, K, of)
+    return jax.lax.cond(of.is_served & (jnp.min(diagonal(K)) > 0), dependent, one_by_one)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
