@@ -179,3 +179,29 @@ def test_perceptron_says_why():
     """PDLT (5.51): chi_perp of the step function is infinite, and the error says so."""
     with pytest.raises(DomainError, match="chi_perp is infinite"):
         susceptibilities("perceptron", 1.0)
+
+
+STEEP = {
+    "tanh 60 z": (lambda z, xp: xp.tanh(60 * z), [0.0]),
+    "arctan 40 (z - .8)": (lambda z, xp: xp.arctan(40 * (z - 0.8)), [0.8]),
+    "z and a bump": (lambda z, xp: z + xp.exp(-(((z - 0.3) / 0.02) ** 2)), [0.3]),
+}
+
+
+@pytest.mark.parametrize("name", STEEP)
+def test_steep_functions(name):
+    r"""PDLT (5.50)-(5.51) of functions that vary on a scale far below one: $\chi_\parallel = C_Wg'(K)$, with $g' = \langle(z^2-K)\sigma^2
+    \rangle/2K^2$, and $\chi_\perp$, on panels that get shorter towards the steep place."""
+    formula, steep = STEEP[name]
+    K, x = 0.8, np.polynomial.legendre.leggauss(40)
+    distances = np.geomspace(1e-4, 20, 120)
+    ends = np.unique([s * d + at for at in steep for d in distances for s in (-1, 1)] + steep)
+    half = np.diff(ends)[:, None] / 2
+    z, weights = (ends[:-1, None] + half * (1 + x[0])).ravel(), (half * x[1]).ravel()
+    weights = weights * np.exp(-(z**2) / (2 * K)) / np.sqrt(2 * np.pi * K)
+    slope = (formula(z + 1e-30j, np)).imag / 1e-30  # exact: no difference is taken
+    at = susceptibilities(lambda z: formula(z, jnp), K, 1.3)
+    assert float(at.chi_parallel) == pytest.approx(
+        1.3 * np.sum(weights * (z**2 - K) * formula(z, np) ** 2) / (2 * K**2), rel=1e-10
+    )
+    assert float(at.chi_perp) == pytest.approx(1.3 * np.sum(weights * slope**2), rel=1e-10)

@@ -71,7 +71,7 @@ def _of_scale_invariant(activation: ScaleInvariant, K: Array) -> SingleInput:
 
 def _by_quadrature(activation: Activation, K: Array) -> SingleInput:
     """One rule and three derivatives of the activation give everything."""
-    z, weights = line_rule(K, activation.kinks)
+    z, weights = line_rule(K, activation.kinks, activation.places)
     value, slope, bend = activation(z), activation.derivative(1)(z), activation.derivative(2)(z)
 
     def mean(terms: Array) -> Array:

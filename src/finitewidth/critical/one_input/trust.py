@@ -33,7 +33,7 @@ def resolved(activation: Activation, K: Float[Array, "*K"]) -> Bool[np.ndarray, 
         return np.asarray(jnp.isfinite(averages_at(activation, K).v))
     kernels = np.asarray(K, dtype=float).reshape(-1)
     at = sampled_averages(activation, kernels)
-    z, weights = map(np.asarray, _nodes(kernels, activation.kinks))
+    z, weights = map(np.asarray, _nodes(kernels, activation.kinks, activation.places))
     values = sampled(activation.value, z.ravel())[:2].reshape(2, *z.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         g, s = np.sum(weights * values**2, axis=-1)
@@ -41,7 +41,7 @@ def resolved(activation: Activation, K: Float[Array, "*K"]) -> Bool[np.ndarray, 
     return (agree & believable(activation, kernels)).reshape(K.shape)
 
 
-_nodes = compiled_in_haste(light=5000, static_argnums=1)(line_rule)
+_nodes = compiled_in_haste(light=5000, static_argnums=(1, 2))(line_rule)
 
 
 def check_resolved(activation: Activation, K: Float[Array, "*K"], argument: str) -> None:
