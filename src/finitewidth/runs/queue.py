@@ -89,11 +89,11 @@ def drain(
     del place
     told, unpacked = ravel_pytree(journey.summary(begin))  # in one array, to be written at once
     kept = jax.tree.map(lambda leaf: jnp.zeros((lane, places, *leaf.shape), leaf.dtype), row)
-    before = jnp.tri(slots, k=-1, dtype=float)
+    up_to = jnp.tri(slots, dtype=float)  # sums by a product: JAX's own compile to a dozen operations
     zero = jnp.zeros((), int)
 
     def on_their_way(queue: _Queue) -> Array:
-        return (queue.owners < count).any() & (queue.failures <= most_failures)
+        return (queue.waiting - slots < count) & (queue.failures <= most_failures)
 
     def until_one_arrives(queue: _Queue) -> _Queue:
         active = queue.owners < count
@@ -112,10 +112,11 @@ def drain(
         over = due & jax.vmap(journey.ended)(walkers)
         told = jax.vmap(lambda walker: ravel_pytree(journey.summary(walker))[0])(walkers)
         summary = queue.rows.summary.at[jnp.where(over, queue.owners, lane)].set(told, mode="drop")
-        failures = queue.failures + jnp.sum(over & jax.vmap(journey.failed)(walkers))
-        owners = jnp.where(over, queue.waiting + (before @ over).astype(int), queue.owners)
+        sums = (up_to @ jnp.stack([over, over & jax.vmap(journey.failed)(walkers)], axis=1)).astype(int)
+        owners = jnp.where(over, queue.waiting + sums[:, 0] - 1, queue.owners)
         walkers = _where(over, each(owners), walkers)
-        return _Queue(walkers, owners, queue.waiting + jnp.sum(over), failures, Rows(kept, summary))
+        waiting, failures = queue.waiting + sums[-1, 0], queue.failures + sums[-1, 1]
+        return _Queue(walkers, owners, waiting, failures, Rows(kept, summary))
 
     rows = Rows(kept, jnp.zeros((lane, *told.shape), told.dtype))
     start = _Queue(walkers, jnp.arange(slots), zero + slots, zero, rows)
