@@ -56,6 +56,7 @@ FUNCTIONS = {  # and the points at which they change character
     ),  # between nodes
     "tanh 80 (z - .7)": (lambda z: jnp.tanh(80 * (z - 0.7)), [0.7]),
     "exp z from .3 on": (lambda z: jnp.where(z > 0.3, jnp.exp(z), 0.0), [0.3]),
+    "|z - 1.3| sin z": (lambda z: jnp.abs(z - 1.3) * jnp.sin(z), [1.3]),  # oscillates far from its kink
     "|z|^(3/2)": (lambda z: jnp.abs(z) ** 1.5, [0.0]),
 }
 DECIDE = {

@@ -96,5 +96,5 @@ def _finest(rules: Sequence[PairRule | ProductRule]) -> GridRule | PanelRule | N
     panels = [rule for rule in rules if isinstance(rule, PanelRule)]
     grids = [rule for rule in rules if isinstance(rule, GridRule)]
     if panels:
-        return max(panels, key=lambda rule: (rule.deviation, rule.reach))
+        return max(panels, key=lambda rule: (rule.deviation, rule.reach, rule.finer))
     return max(grids, key=lambda rule: rule.nodes, default=None)

@@ -31,6 +31,7 @@ TRACED_VARIANCE = 4.0  # assumed bound on variances that are being traced and ca
 _GRAM_TAIL = 1e-12
 _PAIR_ERROR, _PRODUCT_ERROR = 1e-12, 1e-11
 _UNRESOLVED = 1e-6  # in the last coefficients on some panel; averages are better by several digits
+_FINER = (0, 2, 4)  # rungs more than usual that panels may have
 _ROUNDING = 1e-13  # sums over a few hundred nodes are no better than this
 _FINE_STEP, _REACH = 0.0125, 12.0
 _MOST_MODES = 1024
@@ -83,7 +84,7 @@ def check_resolved(function: Function, variance: float, argument: str) -> None:
     """`DomainError` naming `argument` where no quadrature resolves a function of a Gaussian variable of this variance."""
     if not isinstance(gram_rule(function, variance), PanelRule):
         return
-    if not left_unresolved(function.value, function.places, variance) < _UNRESOLVED:
+    if _finer(function, variance) is None:
         name = getattr(function, "name", "a function")
         raise DomainError(
             argument,
@@ -158,7 +159,14 @@ def _panel_rule(function: Function, variance: float) -> PanelRule:
     decades = math.ceil(math.log(variance, 64) - _ROUNDING)
     within = REACH * 8.0 ** max(0, decades)
     reach = math.inf if all(abs(point) <= within for point in function.places.points) else within
-    return PanelRule(8.0 ** max(1, decades + (decades + 1) % 2), reach)
+    return PanelRule(8.0 ** max(1, decades + (decades + 1) % 2), reach, _finer(function, variance) or 0)
+
+
+@functools.lru_cache(maxsize=256)
+def _finer(function: Function, variance: float) -> int | None:
+    """How many rungs more than usual resolve a function of a Gaussian variable of this variance, if some do."""
+    tried = (left_unresolved(function.value, function.places, variance, finer) for finer in _FINER)
+    return next((finer for finer, left in zip(_FINER, tried, strict=True) if left < _UNRESOLVED), None)
 
 
 @functools.lru_cache(maxsize=256)

@@ -41,6 +41,8 @@ class PanelRule:
 
     deviation: float = 1.0
     reach: float = math.inf
+    finer: int = 0
+    """More rungs than most functions need: for those that oscillate far from their places."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Places:
         """With as many rungs as this rule's variables need, and without the points that they do not reach."""
         if rule:
             within = tuple(point for point in self.points if abs(point) <= rule.reach)
-            return replace(self, points=within or (0.0,), rungs=self._rungs(rule.deviation))
+            return replace(self, points=within or (0.0,), rungs=self._rungs(rule.deviation) + rule.finer)
         return replace(self, rungs=self._rungs(1.0))
 
     def _rungs(self, deviation: float) -> int:
@@ -113,12 +115,12 @@ def find_places(value: Callable[[Array], Array], kinks: tuple[float, ...]) -> Pl
     return Places(tuple(sorted({*kinks, *steep})) or (0.0,), float(width.min()))
 
 
-def left_unresolved(value: Callable[[Array], Array], places: Places, variance: float) -> float:
+def left_unresolved(value: Callable[[Array], Array], places: Places, variance: float, finer: int = 0) -> float:
     """The part of a function, times the density of a Gaussian variable, that panels around these places do not see: more than the
     relative error of its averages."""
     deviation = math.sqrt(variance)
     reach = REACH * deviation
-    places = places.reaching(PanelRule(deviation, reach))
+    places = places.reaching(PanelRule(deviation, reach, finer))
     near = min(places.scale, reach)
     ladder = near * (reach / near) ** (np.arange(places.rungs) / places.rungs)
     steps = np.concatenate([-ladder, [0.0], ladder])
