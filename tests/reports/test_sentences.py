@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import finitewidth as fw
 import made_up
 from finitewidth import MLP, compare
 from finitewidth.advice.gradients import _problems as gradient_problems
@@ -169,6 +170,20 @@ def test_gradients_go_wrong_by_a_factor_that_is_said(parallel, perp, says):
     if says is not None:
         assert says in found[0]
         assert found[0].startswith("chi_parallel = " if perp == 1 else "chi_perp = ")
+
+
+@pytest.mark.parametrize(("last", "dies"), [(0.0, True), (0.5, True), (0.66, True), (0.67, False), (0.9, False)])
+def test_a_kernel_on_its_way_to_a_fixed_point_does_not_die(last, dies):
+    """At chi_parallel = 1/2 steps halve: from K, after a last step of K (1/r - 1), as much lies ahead; half of K is left at r = 2/3.
+    Tanh at C_W = 1.5 falls from 1.5 to its fixed point, and was said to vanish in a network of two layers."""
+    kernels = np.array([10.0, 1.0, last])
+    found = gradient_problems(np.full(2, 0.5), np.ones(2), np.ones(3), kernels)
+    assert any("signals vanish" in each for each in found) is dies
+
+
+def test_two_layers_of_tanh_do_not_vanish():
+    net = fw.MLP("tanh", (4, 8, 1), C_W=1.5)
+    assert "vanish" not in fw.diagnose_gradients(net, np.ones((1, 4))).verdict
 
 
 def test_a_kernel_at_a_fixed_point_neither_explodes_nor_dies():

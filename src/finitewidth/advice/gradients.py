@@ -196,7 +196,9 @@ def _problems(parallel: np.ndarray, perp: np.ndarray, chain: np.ndarray, K: np.n
             f"chi_parallel = {parallel[-1]:.4g} > 1: signals explode with depth, here by a factor of {growth:.3g} in mean square from "
             "the first layer to the last, and with them the error at the start."
         )
-    if last < (1 + parallel[-1]) / 2 < 1 and growth < 1 / _HARMLESS:
+    # Steps that shrink by chi_parallel lead down to K_L - (K_{L-1} - K_L) chi/(1 - chi): to zero if that is less than half of K_L.
+    to_zero = parallel[-1] < 1 and (1 - last) * parallel[-1] >= last * (1 - parallel[-1]) / 2
+    if to_zero and growth < 1 / _HARMLESS:
         found.append(
             f"chi_parallel = {parallel[-1]:.4g} < 1: signals vanish with depth, here by a factor of {1 / growth:.3g} in mean square "
             "from the first layer to the last, and with them the gradients of deep weights."
