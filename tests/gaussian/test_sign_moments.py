@@ -9,7 +9,8 @@ import pytest
 
 from finitewidth.activations import leaky_relu
 from finitewidth.gaussian.orthants import absolute_value_product
-from finitewidth.gaussian.sign_moments import sign_moment, two_slope_average
+from finitewidth.gaussian.sign_moments import two_slope_average
+from finitewidth.gaussian.two_signs import two_sign_moments
 
 
 def covariance(n, seed=0):
@@ -26,9 +27,10 @@ def test_two_signs_and_two_bare_factors():
     x, y = K[a] / sigma[a], K[b] / sigma[b]
     bracket = x[i] * y[j] + y[i] * x[j] - rho * (x[i] * x[j] + y[i] * y[j])
     closed = 2 / math.pi * (jnp.arcsin(rho) * K[i, j] + bracket / jnp.sqrt(1 - rho**2))
-    np.testing.assert_allclose(sign_moment((i, j), (a, b), K), closed, rtol=1e-13)
+    ((others, same),) = two_sign_moments((((i, j), (a, b)),), K)[0][:1]
+    np.testing.assert_allclose(others, closed, rtol=1e-13)
     np.testing.assert_allclose(
-        sign_moment((a, b), (a, b), K),
+        same,
         2 / math.pi * sigma[a] * sigma[b] * (jnp.sqrt(1 - rho**2) + rho * jnp.arcsin(rho)),
         rtol=1e-13,
     )

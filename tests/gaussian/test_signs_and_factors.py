@@ -1,5 +1,6 @@
 """Averages of two and four signs with bare factors: against integrals over an angle, samples, differences and one another."""
 
+import functools
 import itertools
 import math
 
@@ -11,10 +12,11 @@ import pytest
 from finitewidth import gaussian
 from finitewidth.gaussian.four_signs import four_sign_moments
 from finitewidth.gaussian.orthants import absolute_value_product
+from finitewidth.gaussian.sign_moments import two_slope_average
 from finitewidth.gaussian.two_signs import sign_pairs_of, two_sign_moments
 
 FACTORS = (((), ()), ((0, 1), (2, 3), (3, 3)), ((0, 1, 2, 3), (0, 0, 1, 1), (0, 0, 0, 2), (2, 2, 3, 3)))
-RADIAL = {0: 1.0, 2: 2.0, 4: 8.0}  # <r^d> in the plane
+RADIAL = {0: 1.0, 1: math.sqrt(math.pi / 2), 2: 2.0, 4: 8.0}  # <r^d> in the plane
 
 
 def covariance(n=4, seed=0):
@@ -93,12 +95,43 @@ def test_two_factors_of_four_signs_are_a_derivative(rank):
         assert found.two[i, j] == pytest.approx(float(gradient[k, m] + gradient[m, k]), abs=1e-11)
 
 
-def test_slopes_of_four_inputs_in_a_plane():
-    """Four inputs of two features: PDLT (8.77) averages two activations and two slopes of one neuron."""
+@pytest.mark.parametrize(
+    "exponents",
+    [
+        ((1, 0), (1, 0), (0, 1), (0, 1)),
+        ((2, 0), (0, 1), (0, 1), (0, 1)),
+        ((0, 1), (2, 1), (0, 1), (0, 1)),
+        ((1, 0), (0, 1), (0, 1), (0, 1)),
+        ((0, 1), (0, 1), (0, 1), (0, 1)),
+    ],
+)
+def test_slopes_of_four_inputs_in_a_plane(exponents):
+    """Four inputs of two features: PDLT (8.77) averages two activations and two slopes of one neuron; others by the same moments."""
     vectors = np.random.default_rng(8).normal(size=(4, 2))
-    value = gaussian.two_slope_average(1.0, 0.0, ((1, 0), (1, 0), (0, 1), (0, 1)), vectors @ vectors.T)
-    exact = in_a_plane(vectors, lambda z: np.maximum(z[:2], 0).prod(axis=0) * (z[2:] > 0).prod(axis=0), 2)
+    value = gaussian.two_slope_average(1.5, -0.4, exponents, vectors @ vectors.T)
+
+    def product(z):
+        slopes = np.where(z > 0, 1.5, -0.4)
+        return np.prod([(s * x) ** p * s**q for x, s, (p, q) in zip(z, slopes, exponents, strict=True)], axis=0)
+
+    exact = in_a_plane(vectors, product, sum(p for p, _ in exponents))
     assert value == pytest.approx(exact, abs=1e-12)
+
+
+def test_a_square_beside_four_slopes():
+    """Within errors of half a million draws, and its gradient against differences."""
+    exponents = ((2, 0), (0, 1), (0, 1), (0, 1))
+    vectors = np.random.default_rng(4).normal(size=(4, 4))
+    K = jnp.asarray(vectors @ vectors.T)
+    z = np.random.default_rng(5).normal(size=(500_000, 4)) @ vectors.T
+    slopes = np.where(z > 0, 1.5, -0.4)
+    products = (slopes[:, 0] * z[:, 0]) ** 2 * slopes[:, 1:].prod(axis=1)
+    average = jax.jit(functools.partial(two_slope_average, 1.5, -0.4, exponents))
+    assert abs(products.mean() - average(K)) < 4.5 * products.std() / math.sqrt(len(z))
+    direction = np.random.default_rng(6).normal(size=(4, 4))
+    direction += direction.T
+    along = jax.jit(jax.grad(lambda t: average(K + t * direction)))(0.0)
+    assert along == pytest.approx(float(average(K + 1e-5 * direction) - average(K - 1e-5 * direction)) / 2e-5, rel=1e-7)
 
 
 @pytest.mark.parametrize("gap", [0.0, 3e-8, 1e-7, 1e-5])

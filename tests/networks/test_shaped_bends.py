@@ -10,7 +10,7 @@ import pytest
 
 from finitewidth import ArgumentError
 from finitewidth.gaussian import sign_pair_moments, sign_pairs
-from finitewidth.gaussian.sign_moments import sign_moment
+from finitewidth.gaussian.two_signs import two_sign_moments
 from finitewidth.networks.shaped import shaped_relu, shaped_smooth, slope_tensors
 from finitewidth.networks.shaped.bends import bends_of
 
@@ -96,10 +96,12 @@ def test_sign_moments_of_many_variables():
     root = np.random.default_rng(3).normal(size=(4, 4))
     K = root @ root.T
     Psi = sign_pair_moments(K)
-    for a, b, g, d in itertools.product(range(4), repeat=4):
-        signs = (a, b) if a != b else ()
-        np.testing.assert_allclose(Psi[a, b, g, d], sign_moment((g, d), signs, K), atol=1e-12)
-    np.testing.assert_allclose(sign_pairs(K)[0, 1], sign_moment((), (0, 1), K), rtol=1e-14)
+    none, two = two_sign_moments((((),), tuple(itertools.product(range(4), repeat=2))), K)
+    for pair, (a, b) in enumerate(itertools.combinations(range(4), 2)):
+        for found in (Psi[a, b], Psi[b, a]):
+            np.testing.assert_allclose(found, two[pair].reshape(4, 4), atol=1e-12)
+        np.testing.assert_allclose(sign_pairs(K)[a, b], none[pair, 0], rtol=1e-13)
+    np.testing.assert_allclose(Psi[np.arange(4), np.arange(4)], np.stack([K] * 4), atol=1e-12)
     copies = np.array([[1.0, -2.0, 0.3], [-2.0, 4.0, -0.6], [0.3, -0.6, 1.0]])
     np.testing.assert_allclose(sign_pair_moments(copies)[0, 1], -copies, atol=1e-13)
 

@@ -101,12 +101,16 @@ def _sign_slope(K: Float[Array, "4 4"], dK: Float[Array, "4 4"], left: _Left) ->
 def four_sign_moments(K: Float[Array, "4 4"]) -> FourSigns:
     """All of them, for one covariance."""
     vectors = rows_of(gram_vectors(K))
-    return _moments(K, _signs(K, vectors), _left(vectors))
+    return _apart(_moments(K, _signs(K, vectors), _left(vectors)))
+
+
+def _apart(moments: FourSigns) -> FourSigns:
+    return moments._replace(two=_APART * moments.two)
 
 
 def _moments(K: Float[Array, "4 4"], signs: Array, left: _Left) -> FourSigns:
     unit = K * inverse(jnp.sqrt(diagonal(K)))
-    two = _APART * (signs * K + _HALF_NORMAL * unit @ left.G)
+    two = signs * K + _HALF_NORMAL * unit @ left.G
     four = K[0, 1] * two[2, 3] + K[0, 2] * two[1, 3] + K[0, 3] * two[1, 2] + _HALF_NORMAL * unit[0, 0] * left.three[0]
     regular = jax.tree.map(lambda each: jnp.where(jnp.all(diagonal(K) > 0), each, 0.0), FourSigns(signs, two, four))
     return _without_coincident_pair(K, regular)
@@ -122,7 +126,7 @@ def _without_coincident_pair(K: Float[Array, "4 4"], regular: FourSigns) -> Four
     every = ((),), tuple(itertools.product(range(4), repeat=2)), ((0, 1, 2, 3),)
     # Pairs stand in their order, and the other two variables in the opposite one.
     none, two, four = (sign * of_others[::-1][first] for of_others in two_sign_moments(every, K))
-    instead = FourSigns(none[0], _APART * two.reshape(4, 4), four[0])
+    instead = FourSigns(none[0], two.reshape(4, 4), four[0])
     return jax.tree.map(lambda one, other: jnp.where(jnp.any(coincident), one, other), instead, regular)
 
 
@@ -131,7 +135,7 @@ def _four_sign_moments_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tup
     (K,), (dK,) = primals, tangents
     vectors = rows_of(gram_vectors(K))
     left, signs = _left(vectors), _signs(K, vectors)
-    value = _moments(K, signs, left)
+    value = _apart(_moments(K, signs, left))
     d_unit, turned = variations(K, dK)
     through = d_unit @ left.G
     two = (
@@ -142,6 +146,12 @@ def _four_sign_moments_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tup
     own = diagonal(dK) * inverse(jnp.sqrt(2 * math.pi * diagonal(K))) * left.three
     four = jnp.sum(dK * _of_the_others(value.two)) / 2 + jnp.sum(own)
     return value, FourSigns(_sign_slope(K, dK, left), _APART * two, four)
+
+
+def squares_of_four_signs(K: Float[Array, "4 4"]) -> Float[Array, " 4"]:
+    r"""$\langle z_i^2\,s_1s_2s_3s_4\rangle$, as of two different variables but for derivatives, which are those of what is computed."""
+    vectors = rows_of(gram_vectors(K))
+    return diagonal(_moments(K, _signs(K, vectors), _left(vectors)).two)
 
 
 def _of_the_others(matrix: Float[Array, "4 4"]) -> Float[Array, "4 4"]:
