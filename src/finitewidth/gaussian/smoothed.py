@@ -23,11 +23,11 @@ from jaxtyping import Float
 
 from .._arrays import Array, diagonal
 from . import piecewise
+from .canonical import canonical_variables
 from .chebyshev import chebyshev_points, from_series
 from .grid import GridRule, joint_weights, points
 from .panels import conditional_average
 from .places import Places
-from .split import canonical_variables
 
 _REACH = 8.5
 _STEP = 0.62  # of the noise's deviation: errors below 1e-9

@@ -17,38 +17,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from .._arrays import Array, diagonal
+from .._arrays import Array
+from .canonical import canonical_variables
 from .function import Function, with_derivatives
 from .grid import GridRule, joint_weights, points
 
 Factors = tuple[tuple[Function, int], ...]
 """One function for each variable, and the order of the derivative of it that is meant."""
-
-
-def _root(K: Float[Array, "m m"]) -> tuple[Float[Array, "m m"], Float[Array, "m m"]]:
-    """A root R of a covariance, K = R R^T, and its pseudo-inverse."""
-    values, vectors = jnp.linalg.eigh(K)
-    tiny = jnp.finfo(K.dtype).eps * K.shape[0] * jnp.max(jnp.abs(values))
-    kept = values > tiny
-    roots = jnp.sqrt(jnp.where(kept, values, 0.0))
-    inverses = jnp.where(kept, 1.0 / jnp.where(kept, roots, 1.0), 0.0)
-    return vectors * roots, inverses[:, None] * vectors.T
-
-
-def canonical_variables(
-    K: Float[Array, "n n"], m: int
-) -> tuple[Float[Array, "m m"], Float[Array, " r"], Float[Array, "k k"]]:
-    r"""Roots of the covariances of the first $m$ variables and of the rest, $z_A = R_Au$ and $z_B = R_Bv$, turned so that
-    $\langle u v^T\rangle$ is diagonal, and the canonical correlations on that diagonal."""
-    if len(K) == 2:
-        deviations = jnp.sqrt(diagonal(K))
-        rho = jnp.clip(K[0, 1] / (deviations[0] * deviations[1]), -1.0, 1.0)
-        turned = jnp.where(rho < 0, -deviations[1], deviations[1])
-        return deviations[:1, None], jnp.abs(rho)[None], turned[None, None]
-    root_left, inverse_left = _root(K[:m, :m])
-    root_right, inverse_right = _root(K[m:, m:])
-    turn_left, r, turn_right = jnp.linalg.svd(inverse_left @ K[:m, m:] @ inverse_right.T, full_matrices=True)
-    return root_left @ turn_left, jnp.clip(r, 0.0, 1.0), root_right @ turn_right.T
 
 
 def split_averages(
