@@ -48,9 +48,9 @@ def typical_networks(net: MLP, x: Any, *, networks: int = 256, seed: int = 0) ->
 def _draw(net: MLP, start: float, random: np.random.Generator, group: int) -> tuple[np.ndarray, np.ndarray]:
     r"""Kernels and squared gradients, (L, networks) each.
 
-    Forward, $u = W\sigma$ is Gaussian of variance $\frac{C_W}n|\sigma|^2$. Backward, what is known of $W$ is that it takes $\sigma$ to
-    $u$: $W^Te = \frac{u\cdot e}{|\sigma|^2}\sigma + \sqrt{C_W/n}\,|e|\,P g$ with normal $g$ and $P$ the projection orthogonal to
-    $\sigma$.
+    Forward, $z = W\sigma + b$ is Gaussian of variance $\frac{C_W}n|\sigma|^2 + C_b$. Backward, what is known of $W$ is that it takes
+    $\sigma$ to $u = z - b$: $W^Te = \frac{u\cdot e}{|\sigma|^2}\sigma + \sqrt{C_W/n}\,|e|\,Pg$ with normal $g$ and $P$ the projection
+    orthogonal to $\sigma$. Of $u$ a share $s$ of $z$ is known, its part of the variance: $u\cdot e = s\,z\cdot e + \sqrt{sC_b}\,|e|g'$.
     """
     C_b, C_W = np.asarray(net.C_b), np.asarray(net.C_W)
     z = np.sqrt(start) * random.standard_normal((group, net.widths[1]))
@@ -58,20 +58,26 @@ def _draw(net: MLP, start: float, random: np.random.Generator, group: int) -> tu
     for layer, following in enumerate(net.widths[2:], start=1):
         width = 1 if layer == net.depth - 1 else following  # one output is looked at
         value, slope = values_and_slopes(net.activation.value, z)
-        if (
-            0.0 in net.activation.kinks
-        ):  # where a signal has died, a kink at zero lets no gradient pass, as in other libraries
+        if 0.0 in net.activation.kinks:
+            # Where a signal has died, a kink at zero lets no gradient pass, as in other libraries.
             slope = np.where(z == 0, 0.0, slope)
         square, scale = np.sum(value**2, axis=1), C_W[layer] / z.shape[1]
         kernels.append(kernel_of(C_b[layer], scale, square))
-        weighted = np.sqrt(scale * square)[:, None] * random.standard_normal((group, width))
-        passed.append((value, slope, square, weighted, scale))
-        z = weighted + np.sqrt(C_b[layer]) * random.standard_normal((group, width))
+        z = np.sqrt(kernels[-1])[:, None] * random.standard_normal((group, width))
+        passed.append((value, slope, square, z, scale, C_b[layer]))
     backward = np.ones((group, 1))
     gradients = [np.ones(group)]
-    for value, slope, square, weighted, scale in reversed(passed):
-        free = np.sqrt(scale * np.sum(backward**2, axis=1))[:, None] * random.standard_normal(value.shape)
-        along = np.sum(weighted * backward, axis=1) - np.sum(value * free, axis=1)
-        backward = slope * (free + value * np.divide(along, square, where=square > 0, out=np.zeros(group))[:, None])
+    for value, slope, square, z, scale, bias in reversed(passed):
+        size = np.sum(backward**2, axis=1)
+        share = np.maximum(0.0, 1 - _quotient(bias, kernel_of(bias, scale, square)))
+        seen = share * np.sum(z * backward, axis=1) + np.sqrt(share * bias * size) * random.standard_normal(group)
+        free = np.sqrt(scale * size)[:, None] * random.standard_normal(value.shape)
+        along = seen - np.sum(value * free, axis=1)
+        backward = slope * (free + value * _quotient(along, square)[:, None])
         gradients.append(np.sum(backward**2, axis=1))
     return np.stack(kernels), np.stack(gradients[::-1])
+
+
+def _quotient(a: np.ndarray | float, b: np.ndarray) -> np.ndarray:
+    """Zero where a signal has died."""
+    return np.divide(a, b, where=b > 0, out=np.zeros_like(b))
