@@ -12,7 +12,8 @@ from finitewidth.activations import ACTIVATIONS, as_activation
 from finitewidth.activations.closed_pairs import absolute_value_pair
 from finitewidth.activations.families import ScaleInvariant
 from finitewidth.activations.find_kinks import find_kinks
-from finitewidth.activations.sampling import sampled, size
+from finitewidth.activations.sampling import size
+from finitewidth.gaussian.derivatives import sampled
 from finitewidth.gaussian.line import line_average
 from finitewidth.gaussian.pairs import pair_moment, square_average
 from references import vectorised

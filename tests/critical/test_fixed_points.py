@@ -49,7 +49,7 @@ def test_errata_of_footnotes_20_and_21(verdict, name, trivial, chi_parallel, chi
 def test_next_order_at_the_half_stable_points(verdict):
     r"""PDLT (5.102): $C_Wg'''/6$ and $\chi_\perp'(K^\star)$ of SWISH and GELU."""
     from finitewidth.critical.one_input.averages import single_input
-    from finitewidth.gaussian.function import differentiate
+    from finitewidth.gaussian.derivatives import differentiate
 
     for name, cubic, perp in [("swish", -1.071e-5, 1.7330e-3), ("gelu", -2.158e-4, 9.3335e-3)]:
         point = verdict(name).point

@@ -10,13 +10,13 @@ import numpy as np
 from .._arrays import Array
 from .._entry import entry
 from .._errors import ArgumentError, DomainError, UnknownNameError
+from ..gaussian.derivatives import sampled
 from ..gaussian.places import KINK_REACH
 from .activation import Activation
 from .families import scale_invariant_like
 from .find_kinks import find_kinks
 from .nan_derivatives import WithoutDerivative, guarded
 from .registry import ACTIVATIONS
-from .sampling import sampled
 
 _SAME_KINK = 1e-8  # a declared kink and one that was found
 _FAR = [-1e9, -1e6, -1e4, -3e2, -90.0, 90.0, 3e2, 1e4, 1e6, 1e9]  # beyond where kinks are looked for

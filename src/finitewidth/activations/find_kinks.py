@@ -8,8 +8,9 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._errors import DomainError
+from ..gaussian.derivatives import sampled
 from ..gaussian.places import KINK_REACH
-from .sampling import sampled, size
+from .sampling import size
 
 MOST_KINKS, _NEAR = 16, 9.0  # so many within nine of zero, which a Gaussian of unit variance does not leave
 _STEP = 0.01

@@ -10,8 +10,8 @@ from jaxtyping import Bool
 
 from .._arrays import Array
 from .._errors import DomainError
-from ..gaussian.function import differentiate
-from .sampling import sampled, size
+from ..gaussian.derivatives import differentiate, sampled
+from .sampling import size
 
 _NODES = np.concatenate([[0.0], np.arange(-12.0, 12.0, 0.01) + 0.00271])  # where averages put theirs, zero among them
 _AT_A_KINK = 1e-8  # nodes keep away from kinks

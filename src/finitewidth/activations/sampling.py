@@ -1,4 +1,4 @@
-"""Values and derivatives of an elementwise function at many points, through one compiled program for each function."""
+"""What an elementwise function is like at many points: its values and slopes, and its size."""
 
 import functools
 from collections.abc import Callable
@@ -11,26 +11,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._compile import compiled_in_haste
 from .._entry import entry
-from ..gaussian.function import with_derivatives
-
-ORDERS = 6  # the function and five derivatives: kinks, series at zero and averages ask for no more
-_BATCH = 4096  # points at once: one shape, whatever is asked
-
-
-@functools.lru_cache(maxsize=128)
-def _program(value: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return compiled_in_haste(light=5000)(lambda z: jnp.stack(with_derivatives(value, ORDERS - 1)(z)))
-
-
-@entry(nan=True)
-def sampled(value: Callable[[Array], Array], z: Float[np.ndarray, " n"]) -> Float[np.ndarray, "orders n"]:
-    """The function and its first five derivatives at each point; kinks are not looked at."""
-    if len(z) == 0:
-        return np.empty((ORDERS, 0))
-    batches = -(-len(z) // _BATCH)
-    padded = np.pad(z, (0, batches * _BATCH - len(z))).reshape(batches, _BATCH)
-    program = _program(value)
-    return np.concatenate([np.asarray(program(batch)) for batch in padded], axis=1)[:, : len(z)]
+from ..gaussian.derivatives import sampled
 
 
 @functools.lru_cache(maxsize=128)

@@ -10,18 +10,17 @@ import math
 from typing import TypeVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
-from .._compile import compiled_in_haste
 from .._errors import DomainError
-from .function import Function, with_derivatives
+from .derivatives import ORDERS, sampled
+from .function import Function
 from .grid import GridRule, grid_rule
 from .hermite import HermiteRule, as_data, hermite_table
-from .places import KINK_REACH, REACH, PanelRule, evaluated, left_unresolved
+from .places import KINK_REACH, REACH, PanelRule, left_unresolved
 from .products import ProductRule
 
 Tree = TypeVar("Tree")
@@ -41,7 +40,6 @@ _ORDERS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, _MOST_MODES)
 _TAIL, _LARGEST_TAIL = 11.0, 1e-9  # deviations beyond which next to nothing of an average may be
 _GRID_REACH = 9.0
 _GRAM_STRIDE, _GRAM_BLOCK = 3, 16  # one grid resolves all modes; these are summed in blocks
-_TOGETHER = 5  # derivatives: one program for all who ask for some of them
 _COARSE_ERROR, _COARSE_REACH = 1e-3, 7.5
 _MOST_TILES = 6  # along an axis, each of the size that variances up to one need: beyond, panels cost less
 
@@ -50,16 +48,8 @@ _MOST_TILES = 6  # along an axis, each of the size that variances up to one need
 def _samples(function: Function, derivatives: int, variance: float) -> np.ndarray:
     """The function and its derivatives on the fine grid, shape (derivatives + 1, nodes)."""
     z = math.sqrt(variance) * hermite_table(*_REFERENCE)[0]
-    if derivatives == 0:
-        return evaluated(function.value, z)[None]
-    together = max(derivatives, _TOGETHER) if derivatives > 1 else 1
-    with jax.ensure_compile_time_eval():
-        return np.asarray(_with_derivatives(function, together, jnp.asarray(z)))[: derivatives + 1]
-
-
-@compiled_in_haste(light=5000, static_argnums=(0, 1))
-def _with_derivatives(function: Function, derivatives: int, z: Float[Array, " q"]) -> Float[Array, "_ q"]:
-    return jnp.stack(with_derivatives(function, derivatives)(z))
+    together = max(derivatives + 1, ORDERS) if derivatives > 1 else derivatives + 1
+    return sampled(function.value, z, together)[: derivatives + 1]
 
 
 def check_averages(function: Function, variance: float) -> None:

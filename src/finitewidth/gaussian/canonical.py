@@ -59,7 +59,8 @@ def _root_by_eigenvectors(rho: Float[Array, "m m"], rounding: float) -> Roots:
 def _turned(M: Float[Array, "m k"]) -> tuple[Float[Array, "m m"], Float[Array, " r"], Float[Array, "k k"]]:
     """The singular values of a matrix, largest first, between two turns."""
     if len(M) > 2:
-        return jnp.linalg.svd(M, full_matrices=True)
+        turn_left, r, turn_right = jnp.linalg.svd(M, full_matrices=True)
+        return turn_left, r, turn_right
     if M.shape == (2, 2):
         return _turned_plane(M)
     only = jnp.ones((1, 1), M.dtype)

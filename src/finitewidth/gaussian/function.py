@@ -1,7 +1,6 @@
 """A function of one Gaussian variable, with what averaging needs to know about it."""
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -11,9 +10,8 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._errors import ArgumentError, DomainError
-from .places import KINK_REACH, Places, evaluated, find_places
-
-ElementwiseFunction = Callable[[Array], Array]
+from .derivatives import ElementwiseFunction, differentiate, evaluated
+from .places import KINK_REACH, Places, find_places
 
 # One-sided limits at a kink are read this far from it: below the accuracy asked of any average,
 # above the spacing of floating-point numbers near kinks of order one.
@@ -23,33 +21,6 @@ _PROBES = 64
 _FARTHER = 1e-9  # from where to the kink itself a jump does not change
 _POLE = 3.0  # a derivative that has grown so much from there to the kink is infinite
 _JUMP = 1e-6  # one-sided limits are taken at a small distance: a smaller jump is none
-
-
-def _ones_beside(z: Array) -> np.ndarray:
-    """A unit tangent at each point, of NumPy's: JAX would compile a program to make one."""
-    return np.ones(jnp.shape(z), jnp.result_type(z))
-
-
-def differentiate(function: ElementwiseFunction) -> ElementwiseFunction:
-    """The derivative of an elementwise function, itself elementwise."""
-
-    def derivative(z: Array) -> Array:
-        return jax.jvp(function, (z,), (_ones_beside(z),))[1]
-
-    return derivative
-
-
-def with_derivatives(function: ElementwiseFunction, order: int) -> Callable[[Array], list[Array]]:
-    """The function and all its derivatives up to `order`: much shorter programs than one after another."""
-    if order == 0:
-        return lambda z: [function(z)]
-    lower = with_derivatives(function, order - 1)
-
-    def values(z: Array) -> list[Array]:
-        known, raised = jax.jvp(lower, (z,), (_ones_beside(z),))
-        return [*known, raised[-1]]
-
-    return values
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from .._arrays import Array
-from .function import ElementwiseFunction, with_derivatives
+from .derivatives import ElementwiseFunction, with_derivatives
 from .hermite import as_data
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
-from .function import differentiate
+from .derivatives import differentiate
 from .places import OWN_SCALE, Places
 
 _REACH = 13.0  # standard deviations: exp(-13**2 / 2) = 2e-37

@@ -17,8 +17,9 @@ from jaxtyping import ArrayLike, Float
 
 from .._arrays import Array
 from . import grid, hermite, piecewise
+from .derivatives import differentiate, with_derivatives
 from .distributional import distributional_pair
-from .function import Function, differentiate, with_derivatives
+from .function import Function
 from .grid import GridRule
 from .hermite import HermiteRule
 from .line import line_derivative, line_rule

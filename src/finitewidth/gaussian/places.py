@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from .._arrays import Array
+from .derivatives import evaluated
 
 OWN_SCALE = 1.5  # tanh, erf, a Gaussian bump: functions of scale one are resolved on panels of this length
 KINK_REACH = 40.0  # as far as kinks, and steep places, are looked for
@@ -30,7 +31,7 @@ _TAIL, _ROUNDING = 1e-9, 1e-12  # of a panel's largest value, and of the functio
 _PROBES = 128  # of a panel of first length, between the nodes: bumps wider than about a hundredth are seen
 _SEEN = 1e-7  # a difference there that is no rounding
 _FEWEST_RUNGS, _GROWTH = 3, 8.0
-_BATCH = 1024  # points evaluated at once: one shape, so that an operation is compiled once for all functions
+_NEAR_ZERO = 1024  # points at which the size of a function is taken
 
 
 @jax.tree_util.register_static
@@ -79,20 +80,12 @@ class Places:
         return _FEWEST_RUNGS + sum(math.ceil(math.log(each, _GROWTH) - 1e-9) for each in ranges)
 
 
-def evaluated(value: Callable[[Array], Array], z: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """Values of an elementwise function, operation by operation: nothing is compiled for this function alone."""
-    flat = np.resize(z.ravel(), (max(1, -(-z.size // _BATCH)), _BATCH))
-    with jax.ensure_compile_time_eval(), jax.enable_x64(True), np.errstate(all="ignore"):
-        values = [np.asarray(value(jnp.asarray(batch)), dtype=float) for batch in flat]
-    return np.concatenate(values)[: z.size].reshape(z.shape)
-
-
 @functools.lru_cache(maxsize=512)
 def find_places(value: Callable[[Array], Array], kinks: tuple[float, ...]) -> Places:
     """The places of a function that is analytic but for its `kinks`."""
     known = sorted({0.0, *(kink for kink in kinks if abs(kink) < KINK_REACH)})
     low, high = _first_panels([-KINK_REACH, *known, KINK_REACH])
-    size = np.abs(evaluated(value, np.linspace(-2 * OWN_SCALE, 2 * OWN_SCALE, _BATCH))).max()
+    size = np.abs(evaluated(value, np.linspace(-2 * OWN_SCALE, 2 * OWN_SCALE, _NEAR_ZERO))).max()
     finished: list[np.ndarray] = []
     for halvings in range(_HALVINGS):
         good = _resolved(value, low, high, size)

@@ -19,7 +19,8 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .canonical import canonical_variables
-from .function import Function, with_derivatives
+from .derivatives import with_derivatives
+from .function import Function
 from .grid import GridRule, joint_weights, points
 
 Factors = tuple[tuple[Function, int], ...]

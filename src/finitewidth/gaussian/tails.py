@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .._errors import DomainError
+from .derivatives import evaluated
 from .function import Function
-from .places import evaluated
 
 _RADII = np.linspace(0.25, 13.0, 52)
 _REACH = {1: 12.0, 2: 9.0}  # deviations to which averages of one and of two variables are taken; of more:

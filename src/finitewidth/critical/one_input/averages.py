@@ -19,7 +19,7 @@ from ..._arrays import Array
 from ..._compile import compiled_in_haste
 from ...activations import Activation, ScaleInvariant
 from ...activations.families import ExponentialSum
-from ...gaussian.function import differentiate
+from ...gaussian.derivatives import differentiate
 from ...gaussian.line import line_rule
 from .one_sided import one_sided
 

@@ -18,7 +18,8 @@ from ..._entry import entry
 from ..._errors import DomainError
 from ..._result import Result
 from ...activations import Activation, as_activation
-from ...activations.sampling import ORDERS, sampled, size
+from ...activations.sampling import size
+from ...gaussian.derivatives import ORDERS, sampled
 from .kinks import limits
 from .one_sided import one_sided
 

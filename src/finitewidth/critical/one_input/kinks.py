@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ...activations import Activation
-from ...activations.sampling import ORDERS, sampled, size
+from ...activations.sampling import size
+from ...gaussian.derivatives import ORDERS, sampled
 
 _DISTANCES = np.array([1e-6, 1e-9, 1e-12])  # in units of the kink, if it is larger than one
 _JUMP = 1e-7  # relative to the size of the activation, or to the derivative there: less is not a jump

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...activations import Activation
-from ...activations.sampling import sampled
+from ...gaussian.derivatives import sampled
 
 REACH = 26.0  # deviations: beyond them is less than 1e-148 of a Gaussian
 _NODES, _TAIL = 16, 3  # on each panel, and Legendre coefficients that must be small

@@ -7,7 +7,8 @@ from jaxtyping import Bool, Float
 
 from ..._arrays import Array
 from ...activations import Activation
-from ...activations.sampling import sampled, size
+from ...activations.sampling import size
+from ...gaussian.derivatives import sampled
 from .averages import SingleInput, from_means, with_kinks
 from .kinks import limits
 from .line_samples import REACH, line_samples

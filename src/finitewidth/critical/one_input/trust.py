@@ -11,7 +11,7 @@ from ..._compile import compiled_in_haste
 from ..._errors import BlowUpError, DomainError
 from ...activations import Activation, ScaleInvariant
 from ...activations.families import ExponentialSum
-from ...activations.sampling import sampled
+from ...gaussian.derivatives import sampled
 from ...gaussian.line import line_rule
 from .averages import averages_at
 from .kinks import jumps, slope_diverges
