@@ -1,5 +1,6 @@
 """Programs that are compiled in haste, and those that are kept."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -66,6 +67,31 @@ def test_light_programs_of_few_numbers_are_not_optimised(options):
         for x in (few, many):
             np.testing.assert_array_equal(double(x), 2 * x)
     assert [each["xla_backend_optimization_level"] for each in options] == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_garbage_is_collected_again_after_a_program(collecting):
+    """As it was before, an error in the program or none."""
+    seen = []
+
+    @compiled_in_haste()
+    def program(x):
+        seen.append(gc.isenabled())
+        if x.shape:
+            raise ZeroDivisionError
+        return x
+
+    try:
+        (gc.enable if collecting else gc.disable)()
+        program(np.float64(1.0))
+        after = [gc.isenabled()]
+        with pytest.raises(ZeroDivisionError):
+            program(np.ones(2))
+        after.append(gc.isenabled())
+    finally:
+        gc.enable()
+    assert seen == [False, False]
+    assert after == [collecting, collecting]
 
 
 @pytest.fixture

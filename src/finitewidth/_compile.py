@@ -1,9 +1,11 @@
 """Compiling less: most programs run once, and in less time than it takes to compile them."""
 
+import contextlib
 import functools
+import gc
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -51,12 +53,28 @@ def compiled_in_haste(
                 return as_asked(*args, **kwargs)
             asked = jax.config.read("jax_disable_most_optimizations") or jax.default_backend() != "cpu"
             few = light > 0 and _numbers((args, kwargs)) <= light
-            with eval_context():  # there are numbers to compute, even where a caller traces others
+            with (
+                eval_context(),
+                _nothing_collected(),
+            ):  # there are numbers to compute, even where a caller traces others
                 return (as_asked if asked else unoptimised if few else in_haste)(*args, **kwargs)
 
         return run
 
     return decorate
+
+
+@contextlib.contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Tracing makes many objects and little garbage: Python's collector, which counts objects, would go through them again and again."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _numbers(tree: Any) -> int:

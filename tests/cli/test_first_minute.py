@@ -16,7 +16,7 @@ def test_what_the_user_tells_the_compiler_holds(monkeypatch):
     """The last of two flags is the one that counts; and where JAX is at work already, it is not ours to set any."""
     flags = "--xla_backend_optimization_level=3"
     monkeypatch.setenv("XLA_FLAGS", flags)
-    haste = sys.modules[door.__module__]._compile_in_haste
+    haste = sys.modules[door.__module__]._make_haste
     haste()
     assert os.environ["XLA_FLAGS"] == flags
     monkeypatch.delitem(sys.modules, "jax")
