@@ -13,6 +13,7 @@ $p - q$ times another of $p + q$, is as good for every correlation as for $r = 1
 $$\langle f(u)\,g(v)\rangle = \sum_{pq} f(u_p)\,S_{pq}\,g(u_q) .$$
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -63,8 +64,19 @@ def grid_rule(nodes: int, reach: float = 9.0, *, tile: int | None = None, most: 
 def points(rule: GridRule, tile: Array) -> tuple[Float[Array, " t"], Float[Array, " t"]]:
     """Those of a tile, and their weights."""
     first = tile * rule.tile
-    u, weights = (jax.lax.dynamic_slice_in_dim(line, first, rule.tile) for line in (rule.u, rule.weights))
-    return u, weights
+    from_there = functools.partial(
+        jax.lax.dynamic_slice_in_dim, start_index=first, slice_size=rule.tile, allow_negative_indices=False
+    )
+    return from_there(rule.u), from_there(rule.weights)
+
+
+def tiles_of(step: Array, axes: int, rule: GridRule) -> list[Array]:
+    """The tile along each of the axes that is met at this step, of which there are `tiles` to the power of `axes`."""
+    at = []
+    for _ in range(axes):
+        at.append(jax.lax.rem(step, rule.tiles))  # of numbers that are not negative, unlike Python's
+        step = jax.lax.div(step, rule.tiles)
+    return at
 
 
 def joint_weights(r: Float[Array, "*batch"], rule: GridRule) -> Callable[[Array, Array], Float[Array, "*batch t t"]]:
@@ -102,7 +114,7 @@ def pair_averages(
     weights = joint_weights(jnp.abs(rho), rule)
 
     def add(step: Array, total: Array) -> Array:
-        p, q = step // rule.tiles, step % rule.tiles
+        p, q = tiles_of(step, 2, rule)
         left = jnp.stack(with_derivatives(f, max(i))(deviations[0] * points(rule, p)[0]))
         right = jnp.stack(with_derivatives(g, max(j))(deviations[1] * points(rule, q)[0]))
         smoothed = jnp.einsum("...pq,j...q->j...p", weights(p, q), right)

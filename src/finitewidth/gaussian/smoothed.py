@@ -25,7 +25,7 @@ from .._arrays import Array, diagonal
 from . import piecewise
 from .canonical import canonical_variables
 from .chebyshev import chebyshev_points, from_series
-from .grid import GridRule, joint_weights, points
+from .grid import GridRule, joint_weights, points, tiles_of
 from .panels import conditional_average
 from .places import Places
 
@@ -156,7 +156,7 @@ def _filled(
     """What `values` says of each tile of a grid that is in use, after the axes of the `batch`; zero elsewhere."""
 
     def add(step: Array, total: Array) -> Array:
-        tiles = [step // rule.tiles**axis % rule.tiles for axis in range(axes)]
+        tiles = tiles_of(step, axes, rule)
         return jax.lax.dynamic_update_slice(total, values(*tiles), (0,) * len(batch) + tuple(_TILE * t for t in tiles))
 
     return jax.lax.fori_loop(0, rule.tiles**axes, add, jnp.zeros(batch + (len(rule.u),) * axes, rule.u.dtype))

@@ -21,7 +21,7 @@ from .._arrays import Array
 from .canonical import canonical_variables
 from .derivatives import with_derivatives
 from .function import Function
-from .grid import GridRule, joint_weights, points
+from .grid import GridRule, joint_weights, points, tiles_of
 
 Factors = tuple[tuple[Function, int], ...]
 """One function for each variable, and the order of the derivative of it that is meant."""
@@ -37,10 +37,10 @@ def split_averages(
     shape, smoothing = (rule.tile,) * k, [joint_weights(each, rule) for each in r]
 
     def add(step: Array, total: Array) -> Array:
-        p, *q = _tiles(step, k, rule.tiles)  # the first of F, the others of G
+        p, *q = tiles_of(step, k, rule)  # the first of F, the others of G
 
         def add_left(step: Array, total: Array) -> Array:
-            others = _tiles(step, m - 1, rule.tiles)
+            others = tiles_of(step, m - 1, rule)
             F = _on_tiles(left, root_left, [p, *others], rule)
             for axis, tile in enumerate(others, start=1):  # each pass smooths the axis after the first and puts it last
                 if axis < k:
@@ -61,11 +61,6 @@ def split_averages(
         return total + F.reshape(len(F), -1) @ G.reshape(len(G), -1).T
 
     return jax.lax.fori_loop(0, rule.tiles**k, add, jnp.zeros((len(left), len(right)), K.dtype))
-
-
-def _tiles(step: Array, axes: int, tiles: Array) -> list[Array]:
-    """The tile along each of the axes that is met at this step."""
-    return [step // tiles**axis % tiles for axis in range(axes)]
 
 
 def _on_tiles(
