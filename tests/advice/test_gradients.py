@@ -54,6 +54,18 @@ def test_verdicts(activation, C_b, C_W, words):
     assert f"by a factor of {factor:.3g} in mean square" in found.problems[-1]
 
 
+@pytest.mark.parametrize(
+    ("activation", "C_W", "explode"),
+    [("tanh", 1.5, False), ("sin", 2.0, False), ("gelu", 6.0, True), ("relu", 3.0, True)],
+)
+def test_small_signals_that_grow_need_not_explode(activation, C_W, explode):
+    """Functions that level off lead them up to a fixed point, however fast they grow on their way."""
+    found = diagnose_gradients(network(activation, 7, C_W=C_W), 1e-3 * np.asarray(X))
+    assert found.chi_parallel[-1] > 1.4
+    assert found.error > 4e-6
+    assert any("signals explode" in problem for problem in found.problems) is explode
+
+
 @pytest.mark.parametrize(("depth", "healthy"), [(13, True), (16, False)])
 def test_exponentials_count_from_a_factor_of_two(depth, healthy):
     r"""ReLU at $C_W = 1.9$: $0.95^{L-1}$ falls below one half at the fourteenth step."""

@@ -34,6 +34,15 @@ def test_one_layer_of_a_linear_network_is_a_chi_square():
     np.testing.assert_allclose(theory.gradient[:, -1], 1.0, rtol=1e-12)
 
 
+@pytest.mark.parametrize("width", [1, 4])
+@pytest.mark.parametrize("C_b", [0.1, 3.0])
+def test_what_signals_show_of_weights_beside_biases(width, C_b):
+    """However much of a signal is bias, the gradient of the layer before is made of weights alone: a chi-square over n."""
+    measured = typical_networks(network("linear", width, 2, C_b=C_b), X, networks=4000)
+    law = stats.chi2(width, scale=1 / width)
+    np.testing.assert_allclose(law.cdf(measured.gradient[:, 0]), [0.05, 0.5, 0.95], atol=4 * 0.5 / np.sqrt(4000))
+
+
 @pytest.mark.parametrize("activation", ["relu", "leaky_relu", "abs"])
 def test_deep_networks_are_log_normal(activation):
     """By layer 20, within the errors of 1000 networks: quantiles of the logarithm in units of its deviation."""

@@ -165,7 +165,7 @@ HALF = 0.5 ** (1 / (DEPTH - 1))  # a susceptibility which changes something by a
 def test_gradients_go_wrong_by_a_factor_that_is_said(parallel, perp, says):
     """PDLT (9.87)-(9.93): a change by more than two over the depth, of the susceptibility that each sentence names."""
     kernels, chain = parallel ** np.arange(DEPTH), perp ** np.arange(DEPTH)[::-1]
-    found = gradient_problems(np.full(DEPTH - 1, parallel), np.full(DEPTH - 1, perp), chain, kernels)
+    found = gradient_problems(np.full(DEPTH - 1, parallel), np.full(DEPTH - 1, perp), chain, kernels, True)
     assert len(found) == (says is not None)
     if says is not None:
         assert says in found[0]
@@ -177,7 +177,7 @@ def test_a_kernel_on_its_way_to_a_fixed_point_does_not_die(last, dies):
     """At chi_parallel = 1/2 steps halve: from K, after a last step of K (1/r - 1), as much lies ahead; half of K is left at r = 2/3.
     Tanh at C_W = 1.5 falls from 1.5 to its fixed point, and was said to vanish in a network of two layers."""
     kernels = np.array([10.0, 1.0, last])
-    found = gradient_problems(np.full(2, 0.5), np.ones(2), np.ones(3), kernels)
+    found = gradient_problems(np.full(2, 0.5), np.ones(2), np.ones(3), kernels, True)
     assert any("signals vanish" in each for each in found) is dies
 
 
@@ -191,7 +191,9 @@ def test_a_kernel_at_a_fixed_point_neither_explodes_nor_dies():
     for start in (0.1, 10.0):
         kernels = np.append(np.geomspace(start, 1.0, DEPTH - 1), 1.0)
         for parallel in (0.5, 1.5):
-            assert not gradient_problems(np.full(DEPTH - 1, parallel), np.ones(DEPTH - 1), np.ones(DEPTH), kernels)
+            assert not gradient_problems(
+                np.full(DEPTH - 1, parallel), np.ones(DEPTH - 1), np.ones(DEPTH), kernels, True
+            )
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,13 @@ from ..critical import CriticalPoint, criticality
 from ..critical.one_input.susceptibilities import susceptibilities_at
 from ..critical.one_input.trust import check_continuous
 from ..expansion.tangent_layers import tangent_contributions
+from ..gaussian.derivatives import evaluated
 from ..networks import MLP, as_mlp
 
 _ALMOST = 0.05  # a network counts as tuned if depth times its distance from criticality is below this
 _TINY = float(np.finfo(float).tiny)
 _HARMLESS = 2.0  # a factor, over the whole depth, that no optimiser minds
+_LARGE = 1e6  # times the signals of the last layer: where a function has its final slope
 _SCATTERED = 0.1  # depth over width from which averages are not what one network has
 
 
@@ -154,7 +156,7 @@ def diagnose_gradients(net: MLP, x: Any, y: Any = None) -> GradientDiagnosis:
         bias.mean(axis=1),
         weight.mean(axis=1),
         critical,
-        () if critical else _problems(parallel, perp, chain, K),
+        () if critical else _problems(parallel, perp, chain, K, _grows_for_ever(net, float(K[-1]))),
         "" if critical else _remedy(point, K),
         net.depth_over_width,
     )
@@ -183,15 +185,27 @@ def _is_critical(depth: int, point: CriticalPoint | None, parallel: np.ndarray, 
     return point is not None and point.attracts and not point.K_star
 
 
-def _problems(parallel: np.ndarray, perp: np.ndarray, chain: np.ndarray, K: np.ndarray) -> tuple[str, ...]:
-    """The table of consequences, where depth has made them visible, with the factors over the whole depth."""
+def _grows_for_ever(net: MLP, K: float) -> bool:
+    r"""Whether layers like the last enlarge the largest signals too, $C_W\,\overline{\sigma^2(\pm z)} > z^2$: otherwise kernels that grow
+    now, as those of small inputs to tanh, are on their way up to a fixed point."""
+    z = _LARGE * max(1.0, math.sqrt(K))
+    with np.errstate(over="ignore"):
+        square = np.mean((evaluated(net.activation.value, np.array([-z, z])) / z) ** 2)
+    return bool(float(net.C_W[-1]) * square > 1)
+
+
+def _problems(
+    parallel: np.ndarray, perp: np.ndarray, chain: np.ndarray, K: np.ndarray, for_ever: bool
+) -> tuple[str, ...]:
+    """The table of consequences, where depth has made them visible, with the factors over the whole depth; `for_ever`: whether nothing
+    would end a growth."""
     found = []
     growth, backward = (
         max(float(last / first), _TINY) if first > 0 else 1.0 for last, first in ((K[-1], K[0]), (chain[0], 1.0))
     )
     # Towards a fixed point of its own the kernel hardly changes any more; towards zero or infinity it does, by chi_parallel.
     last = float(K[-1] / K[-2])
-    if last > (1 + parallel[-1]) / 2 > 1 and growth > _HARMLESS:
+    if for_ever and last > (1 + parallel[-1]) / 2 > 1 and growth > _HARMLESS:
         found.append(
             f"chi_parallel = {parallel[-1]:.4g} > 1: signals explode with depth, here by a factor of {growth:.3g} in mean square from "
             "the first layer to the last, and with them the error at the start."
