@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
+import scipy.special
 
 import finitewidth as fw
 from finitewidth import Activation, DomainError
@@ -289,3 +290,30 @@ def test_absolute_values_beside_coincidence(apart):
         delta = mp.sqrt(mp.mpf(K) ** 2 - mp.mpf(between) ** 2)
     found = [float(absolute_value_pair(2, j, *covariance)) for j in (0, 2)]
     np.testing.assert_allclose(found, [float(2 * delta / (mp.pi * K)), float(2 / (mp.pi * delta))], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("i", "j"), [(0, 0), (1, 1), (2, 0), (0, 2), (2, 2), (3, 1), (1, 3), (4, 0), (4, 2), (3, 3), (4, 4)]
+)
+@pytest.mark.parametrize("covariance", [(0.7, 0.5, 1.3), (1.1, -0.8, 0.9), (0.02, 0.1, 2.0)])
+def test_moments_of_gelu(i, j, covariance):
+    """Its derivatives, written out, on a grid of Gauss and Hermite."""
+    Kaa, Kab, Kbb = covariance
+    u, weights = np.polynomial.hermite_e.hermegauss(160)
+    za = np.sqrt(Kaa) * u[:, None]
+    zb = Kab / np.sqrt(Kaa) * u[:, None] + np.sqrt(Kbb - Kab**2 / Kaa) * u
+
+    def derivative(order, z):
+        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        integral = scipy.special.ndtr(z)
+        return [
+            z * integral,
+            integral + z * density,
+            (2 - z**2) * density,
+            (z**3 - 4 * z) * density,
+            (7 * z**2 - 4 - z**4) * density,
+        ][order]
+
+    expected = weights @ (derivative(i, za) * derivative(j, zb)) @ weights / (2 * np.pi)
+    found = as_activation("gelu").closed_pair(i, j, *map(jnp.asarray, covariance))
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)

@@ -217,7 +217,7 @@ def test_large_variance_against_the_closed_form_of_erf():
     """PDLT (1.68): $\\frac2\\pi\\arcsin$ at K up to 1e4 and every correlation."""
     Kaa, Kab, Kbb = covariances((1.0, 100.0, 1e4), CORRELATIONS)
     averages = pair_average(erf, erf, (), (), Kaa, Kab, Kbb)
-    np.testing.assert_allclose(averages, erf_pair(Kaa, Kab, Kbb), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(averages, erf_pair(0, 0, Kaa, Kab, Kbb), rtol=0, atol=1e-11)
 
 
 def test_exchanging_the_variables_changes_nothing():

@@ -18,6 +18,8 @@ from ..gaussian.gram_vectors import determinant
 # Roots and inverses are taken of each variance alone: in a Gram matrix these are vectors, computed once per input.
 
 PairFormula = Callable[[Array, Array, Array], Array]
+MomentFormula = Callable[[int, int, Array, Array, Array], Array]
+"""That of all moments of derivatives whose orders have an even sum."""
 
 # Correlations this close to +-1 are taken as +-1: there the moments that diverge (delta functions on top of one
 # another) enter every flow through combinations that vanish, and their rounding errors would not.
@@ -113,22 +115,65 @@ def _determinant(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     return determinant - jax.lax.stop_gradient(rounding)
 
 
-def erf_pair(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+def erf_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     r"""$\tfrac2\pi\arcsin\frac{2K_{ab}}{\sqrt{(1+2K_{aa})(1+2K_{bb})}} =
-    \tfrac2\pi\arctan\frac{2K_{ab}}{\sqrt{1 + 2K_{aa} + 2K_{bb} + 4(K_{aa}K_{bb} - K_{ab}^2)}}$."""
-    adjacent = jnp.sqrt(1 + 2 * (Kaa + Kbb) + 4 * _determinant(Kaa, Kab, Kbb))
-    return (2 / math.pi) * jnp.arctan2(2 * Kab, adjacent)
+    \tfrac2\pi\arctan\frac{2K_{ab}}{\sqrt{1 + 2K_{aa} + 2K_{bb} + 4(K_{aa}K_{bb} - K_{ab}^2)}}$, and its derivatives."""
+
+    def formula(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+        adjacent = jnp.sqrt(1 + 2 * (Kaa + Kbb) + 4 * _determinant(Kaa, Kab, Kbb))
+        return (2 / math.pi) * jnp.arctan2(2 * Kab, adjacent)
+
+    return raised(formula, i, j)(Kaa, Kab, Kbb)
 
 
-def gelu_pair(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
-    r"""$\frac{K_{ab}}{2\pi}\Big[\frac\pi2 + \arctan\frac{K_{ab}}{\sqrt D}\Big]
-    + \frac{K_{aa}K_{bb} - K_{ab}^2 + K_{ab}^2[1/(1+K_{aa}) + 1/(1+K_{bb})]}{2\pi\sqrt D}$,
-    $D = 1 + K_{aa} + K_{bb} + K_{aa}K_{bb} - K_{ab}^2$."""
+def gelu_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    r"""With $A = 1 + K_{aa}$, $B = 1 + K_{bb}$, $D = AB - K_{ab}^2$ and $\omega = \frac\pi2 + \arctan\frac{K_{ab}}{\sqrt D}$,
+
+    $$2\pi\langle\sigma\sigma\rangle = K_{ab}\,\omega + \frac{K_{aa}K_{bb} - K_{ab}^2 + K_{ab}^2(1/A + 1/B)}{\sqrt D},\qquad
+      2\pi\langle\sigma'\sigma'\rangle = \omega + \frac{K_{ab}}{\sqrt D}\Big(\frac1A + \frac1B + \frac1D\Big),$$
+    $$2\pi\langle\sigma''\sigma\rangle = \frac{(D/A - 1)(1 + B/D) - 2K_{ab}^2/A^2}{\sqrt D},\qquad
+      2\pi\langle\sigma''\sigma''\rangle = \frac{D^2 + (A + B)D + AB + 2K_{ab}^2}{D^{5/2}},$$
+
+    and derivatives of these for higher ones: JAX's own, of the first, would be ten times as long.
+    """
+    if i < j:
+        return gelu_pair(j, i, Kbb, Kab, Kaa)
+    if j >= 2:
+        return raised(_gelu_curvatures, i - 2, j - 2)(Kaa, Kab, Kbb)
+    if j == 1:
+        return raised(_gelu_slopes, i - 1, 0)(Kaa, Kab, Kbb)
+    return raised(_gelu_curvature, i - 2, 0)(Kaa, Kab, Kbb) if i else _gelu_values(Kaa, Kab, Kbb)
+
+
+def _gelu_values(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     determinant = _determinant(Kaa, Kab, Kbb)
     adjacent = jnp.sqrt(1 + Kaa + Kbb + determinant)
     rational = determinant + Kab**2 * (1 / (1 + Kaa) + 1 / (1 + Kbb))
-    bracket = jnp.arctan2(adjacent, -Kab)  # small for large opposite inputs, and exact there
-    return (Kab * bracket + rational / adjacent) / (2 * math.pi)
+    return (Kab * _gelu_angle(Kab, adjacent) + rational / adjacent) / (2 * math.pi)
+
+
+def _gelu_slopes(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    D = 1 + Kaa + Kbb + _determinant(Kaa, Kab, Kbb)
+    adjacent = jnp.sqrt(D)
+    rational = Kab * (1 / (1 + Kaa) + 1 / (1 + Kbb) + 1 / D)
+    return (_gelu_angle(Kab, adjacent) + rational / adjacent) / (2 * math.pi)
+
+
+def _gelu_curvature(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    determinant = _determinant(Kaa, Kab, Kbb)
+    A, B, D = 1 + Kaa, 1 + Kbb, 1 + Kaa + Kbb + determinant
+    left = (Kbb + determinant) / A
+    return (left + left * B / D - 2 * (Kab / A) ** 2) / (2 * math.pi * jnp.sqrt(D))
+
+
+def _gelu_curvatures(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+    A, B, D = 1 + Kaa, 1 + Kbb, 1 + Kaa + Kbb + _determinant(Kaa, Kab, Kbb)
+    return (D * (D + A + B) + A * B + 2 * Kab**2) / (2 * math.pi * D**2 * jnp.sqrt(D))
+
+
+def _gelu_angle(Kab: Array, adjacent: Array) -> Array:
+    """Small for large opposite inputs, and exact there."""
+    return jnp.arctan2(adjacent, -Kab)
 
 
 def monomial_pair(p: int, q: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:

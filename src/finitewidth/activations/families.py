@@ -17,7 +17,7 @@ from ..gaussian.orthants import absolute_value_product, step_product
 from ..gaussian.places import Places
 from ..gaussian.sign_moments import two_slope_averages
 from .activation import Activation
-from .closed_pairs import PairFormula, absolute_value_pair, monomial_pair, raised, step_pair
+from .closed_pairs import MomentFormula, absolute_value_pair, monomial_pair, step_pair
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Step(Activation):
 class ClosedPair(Activation):
     """A smooth activation with a closed two-point average."""
 
-    pair: PairFormula = field(kw_only=True)
+    pair: MomentFormula = field(kw_only=True)
 
     @property
     def has_closed_pair(self) -> bool:
@@ -144,8 +144,8 @@ class ClosedPair(Activation):
         return True
 
     def closed_pair(self, i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array | None:
-        """The formula, differentiated; even `i + j`."""
-        return None if (i + j) % 2 else raised(self.pair, i, j)(Kaa, Kab, Kbb)
+        """The formula; even `i + j`."""
+        return None if (i + j) % 2 else self.pair(i, j, Kaa, Kab, Kbb)
 
     def closed_square(self, K: Array, slope: int = 0) -> Array | None:
         """The pair at coincidence."""
