@@ -12,6 +12,7 @@ from jaxtyping import Key
 from .._arrays import Array
 from .._entry import entry
 from .._errors import ArgumentError, DomainError, ShapeError
+from .._random import key_of
 from .._result import Result
 from .._validation import as_count, as_floats, as_number, as_seed
 
@@ -89,7 +90,7 @@ def tune_block(
     if not callable(block):
         raise ArgumentError("block", type(block).__name__, "a function of (key, z)")
     count = as_count(initialisations, "initialisations", at_least=2)
-    keys = jax.random.split(jax.random.key(as_seed(seed)), count)
+    keys = jax.random.split(key_of(as_seed(seed)), count)
     sizes, differences = [], []
     for key in keys:
         out = as_floats(_said(block, key, stream), "block")

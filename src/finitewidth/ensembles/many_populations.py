@@ -11,6 +11,7 @@ from jaxtyping import Float, Int, Key
 from .._arrays import Array
 from .._compile import compiled_in_haste
 from .._errors import BlowUpError
+from .._random import key_of
 from ..networks import MLP
 from ..results import Measurement, Metric
 from ..runs.run import run
@@ -37,7 +38,7 @@ def simulate_populations(
     wanted = min(max(networks // _SMALL, _FEWEST), _MANY)
     size = min(-(-networks // wanted), _LARGEST)
     count = max(wanted, -(-networks // size))
-    population, key = Population(net, kernels, size), jax.random.key(seed)
+    population, key = Population(net, kernels, size), key_of(seed)
     found = run(
         lambda store, first: put(store, first, _one(population, key, first)),
         empty_store(jax.eval_shape(_one, population, key, 0), count),

@@ -14,6 +14,7 @@ from jaxtyping import Float, Key
 from .._arrays import Array, at_hand
 from .._compile import compiled_in_haste
 from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
+from .._random import key_of
 from .._validation import as_count, as_ensemble, as_inputs
 from ..kernels.kernel_map import kernel_recursion
 from ..kernels.tangent_map import tangent_kernel_recursion
@@ -80,7 +81,7 @@ def simulate_layers(
     if net.depth > 1 and method == _POPULATION:
         metric, networks = simulate_populations(as_mlp(net), kernels, networks, seed, **how)
     elif net.depth > 1:
-        sampler, key = _METHODS[type(net)][through][method](net, inputs), jax.random.key(seed)
+        sampler, key = _METHODS[type(net)][through][method](net, inputs), key_of(seed)
         lane = lane_size(sampler.numbers_per_network(), networks)
         tally = run(
             lambda tally, first: add_lane(tally, sampler, key, first, networks, lane),

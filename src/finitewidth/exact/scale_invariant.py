@@ -23,6 +23,7 @@ from .._arrays import Array, diagonal
 from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import DomainError, ShapeError
+from .._random import key_of
 from .._result import Result
 from .._table import Table, index_columns
 from .._validation import as_count, as_seed, is_concrete
@@ -156,7 +157,7 @@ def sample_scale_invariant(
         raise ShapeError("x", f"{len(start)} samples", "one sample: this is the law of a single input")
     shape = (as_count(networks, "networks"),)
     widths = jnp.asarray(net.hidden_widths, dtype=start.dtype)
-    keys = jax.random.split(jax.random.key(as_seed(seed)), len(widths))
+    keys = jax.random.split(key_of(as_seed(seed)), len(widths))
     return _sample(activation, shape, start[0, 0], (net.C_b[1:], net.C_W[1:], widths, keys))
 
 

@@ -20,6 +20,7 @@ from .._arrays import Array
 from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import ArgumentError, DomainError
+from .._random import key_of
 from .._result import Result
 from .._table import Table, table_of_paths
 from .._validation import as_count, as_number, as_seed
@@ -100,7 +101,7 @@ def correlation_sde(
         name, value = ("depth_to_width", time) if time == 0 else ("rho0", rho0)
         raise DomainError(name, value, "a positive number" if time == 0 else "a correlation inside (-1, 1)")
     paths, steps = as_count(paths, "paths"), as_count(steps, "steps")
-    key = jax.random.key(as_seed(seed))
+    key = key_of(as_seed(seed))
     rho = _sample(coefficients, rho0, time / steps, key, paths, steps)
     return CorrelationPaths(np.linspace(0.0, time, steps + 1), np.asarray(rho))
 

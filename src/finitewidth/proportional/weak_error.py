@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from jaxtyping import Float
 from .._arrays import Array, diagonal
 from .._entry import entry
 from .._errors import ArgumentError, BlowUpError
+from .._random import key_of
 from .._result import Result
 from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import ShapedBlock
@@ -141,9 +141,7 @@ def step_advice(
     most = most_steps_of(most_steps, steps)
     fine = integration(scheme, block, start, steps, times, most)
     pairs = Pairs(fine, eqx.tree_at(lambda process: process.rule, fine, fine.rule.doubled()), statistic)
-    found = drain(
-        pairs, jax.random.key(as_seed(seed)), 0, paths, paths // 100, 1, slots(block, len(start.V0), paths), paths
-    )
+    found = drain(pairs, key_of(as_seed(seed)), 0, paths, paths // 100, 1, slots(block, len(start.V0), paths), paths)
     values, stopped = (np.asarray(row)[:, 0] for row in found.kept)
     unresolved = int(np.sum(found.summary))
     if unresolved > paths // 100:

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError
+from .._random import key_of
 from .._result import Result
 from .._table import Table, table_of_paths
 from .._validation import as_count, as_floats, as_seed
@@ -121,7 +122,7 @@ class CovarianceLaw(Result, eqx.Module):
     @entry()
     def output_samples(self, outputs: int = 1, seed: int = 0) -> Float[np.ndarray, "paths outputs m"]:
         r"""Outputs of the networks, $N(0, V_T)$ given the last covariance (Shaped Transformer Eq. 21), for each path."""
-        outputs, key = as_count(outputs, "outputs"), jax.random.key(as_seed(seed))
+        outputs, key = as_count(outputs, "outputs"), key_of(as_seed(seed))
         factor = None if self.factor is None else self.factor[:, -1]
         roots = jax.jit(jax.vmap(covariance_root))(jnp.asarray(self.final)) if factor is None else factor
         normals = jax.random.normal(key, (self.paths, outputs, roots.shape[-1]), roots.dtype)

@@ -14,6 +14,7 @@ from ..._arrays import Array
 from ..._compile import compiled_in_haste
 from ..._errors import ArgumentError, DomainError, UnknownNameError
 from ..._memory import check_memory
+from ..._random import key_of
 from ..._validation import as_count, as_covariance, as_ensemble, as_number
 from ...networks.shaped import BlockNetwork, ShapedMLP, ShapedResNet
 from ...networks.shaped.sublayers import hidden_units
@@ -64,7 +65,7 @@ def simulate_features(
     saved = np.round(np.linspace(0, d, intervals + 1)).astype(int)
     widest = max(n, of.units) if isinstance(of, Branch) else n
     numbers = 2 * d * widest * (m + p) if method == "chain" else 2 * n * widest * d * (4 + p)
-    lane, key = lane_size(numbers, networks, _MEMORY), jax.random.key(seed)
+    lane, key = lane_size(numbers, networks, _MEMORY), key_of(seed)
     kept = networks * (intervals + 1) * (3 * m * m + p * p + 2 * m * p)
     what = f"{networks} networks {n} wide and {d} deep"
     check_memory(8.0 * (lane * numbers + kept), "net", what, "a smaller network, fewer inputs or fewer networks")

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from ..._arrays import Array
 from ..._errors import DomainError, UnknownNameError
+from ..._random import key_of
 from ..._validation import as_count, as_covariance, as_ensemble, as_number
 from ...gaussian.root import root_at_hand
 from ...networks.shaped import BlockNetwork
@@ -56,7 +57,7 @@ def simulate_block(
     process = METHODS[method](layers, root, net.width)
 
     saved = np.round(np.linspace(0, net.depth, saved_intervals(save, net.depth, networks, len(start)) + 1)).astype(int)
-    lane, key = lane_size(process.numbers(), networks), jax.random.key(seed)
+    lane, key = lane_size(process.numbers(), networks), key_of(seed)
 
     def lane_from(first: Int[Array, ""] | int) -> Paths:
         return walk(process, key, first, saved, radius, lane)

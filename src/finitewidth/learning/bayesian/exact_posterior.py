@@ -13,6 +13,7 @@ from ..._arrays import Array
 from ..._compile import compiled_in_haste
 from ..._entry import entry, warn
 from ..._errors import DomainError
+from ..._random import key_of
 from ..._validation import as_ensemble, as_inputs, as_number
 from ...ensembles.samplers import METHODS
 from ...networks import MLP, as_mlp
@@ -69,7 +70,7 @@ def exact_posterior(
     _check_rank(net, len(x), noise)
     together = np.concatenate([x, test])
     sampler = METHODS["chain"](net, together)
-    key, lane = jax.random.key(seed), lane_size(sampler.numbers_per_network(), networks)
+    key, lane = key_of(seed), lane_size(sampler.numbers_per_network(), networks)
     sums = run(
         lambda sums, first: _add_lane(sums, sampler, key, first, networks, y, noise, lane),
         no_networks(net.depth - 1, len(together), len(y), y.shape[1]),

@@ -11,6 +11,7 @@ from jax.random import fold_in
 from jaxtyping import Float, Int, Key
 
 from ..._arrays import Array
+from ..._random import key_of
 from ...ensembles.forward_backward import Forward, RandomNetwork, backward, draw, forward, pull_back
 from ...ensembles.gaussian_matrix import DenseGaussian
 from ...ensembles.tangent_samplers import kernel_from_gradients
@@ -26,7 +27,7 @@ def train_dense(plan: Plan, seed: int, first: int, lane: int) -> Outcome:
     for step, batch in enumerate(plan.seen):
         seen[step, batch] = 1.0
     data = _Data(plan.x_train, plan.y_train, plan.x_test, seen, np.asarray(plan.steps))
-    return _lane(plan.drawn, data, plan.rate, jax.random.key(seed), first, plan.training.loss, lane, plan.controlled)
+    return _lane(plan.drawn, data, plan.rate, key_of(seed), first, plan.training.loss, lane, plan.controlled)
 
 
 def dense_numbers(plan: Plan) -> int:

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int, Key
 
 from ..._arrays import Array
 from ..._errors import ArgumentError, BlowUpError, DomainError
+from ..._random import key_of
 from ..._validation import as_count, as_number, as_seed
 from .layers import layers_of
 from .model import LanguageModel, Shaping
@@ -61,7 +62,7 @@ def train(
     steps, batch, warmup = as_count(steps, "steps"), as_count(batch, "batch"), as_count(warmup, "warmup")
     rate = as_number(rate, "rate", low=0.0)
     how = _How(
-        jnp.asarray(text.tokens), jax.random.key(as_seed(seed)), jnp.asarray(rate), model.shaping, batch, warmup, schedule,
+        jnp.asarray(text.tokens), key_of(as_seed(seed)), jnp.asarray(rate), model.shaping, batch, warmup, schedule,
         learn_shaping,
     )  # fmt: skip
     carry = (model, how.optimiser.init(eqx.filter(model, eqx.is_inexact_array)))

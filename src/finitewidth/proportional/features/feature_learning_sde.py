@@ -13,6 +13,7 @@ from ..._arrays import Array
 from ..._entry import entry, warn
 from ..._errors import DomainError
 from ..._memory import check_memory
+from ..._random import key_of
 from ..._validation import as_count, as_number, as_seed
 from ...networks.shaped import ShapedBlock
 from ...networks.shaped.tokens import as_token_covariance
@@ -99,7 +100,7 @@ def feature_learning_sde(
     kept = paths * (saved + 1) * (3 * m * m + p * p + 2 * m * p)
     check_memory(8.0 * (lane * numbers + kept), "steps", f"{steps} and {paths} paths", "fewer steps, inputs or paths")
     training = None if wanted is None else Training(jnp.asarray(wanted), jnp.asarray(rate))
-    key = jax.random.key(seed)
+    key = key_of(seed)
 
     def lane_from(first: Int[Array, ""] | int) -> FeatureFields:
         return feature_paths(of, jnp.asarray(start), time, training, jnp.asarray(at), key, first, steps, outputs, lane)
