@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Bool, Float, Key
 
 from .._arrays import Array
@@ -20,7 +21,7 @@ from ..gaussian.root import covariance_root
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.block import Square, symmetric_normal
 from .matrix_exponential import matrix_exponential, product
-from .scheme import Scheme, State, among, gram
+from .scheme import Scheme, State, among, gram, normal_matrices
 
 
 class ExponentialStep(Scheme):
@@ -37,7 +38,7 @@ class ExponentialStep(Scheme):
     ) -> Float[Array, "1+{block.mixings} r r"]:
         """One Gaussian matrix for the values, one for each mixing."""
         rank = state.factor.shape[1]
-        return jax.random.normal(key, (1 + block.mixings, rank, rank), state.factor.dtype)
+        return normal_matrices(key, 1 + block.mixings, rank, state.factor.dtype)
 
     def noisy(
         self, block: ShapedBlock, state: State, drawn: Array, step: Float[Array, ""], moving: Bool[Array, " m"]
@@ -114,10 +115,13 @@ def _kernel_drift(block: ShapedBlock, V: Square, step: Array, moving: Bool[Array
     r"""$\dot V = P(V)$ by Heun's method in the form $\tfrac12V + \tfrac12M(M(V))$, $M(V) = V + P(V)\Delta$: a mixture of
     positive matrices is positive."""
     start = among(moving, V)
-    first = block.positive_drift(start)
-    if first is None:
+    if jax.eval_shape(block.positive_drift, start) is None:
         return None
-    once = start + step * first
-    again = block.positive_drift(once)
-    assert again is not None
-    return among(moving, (start + once + step * again) / 2, V)
+
+    def mapped(_: Array, found: Square) -> Square:
+        P = block.positive_drift(found)
+        assert P is not None
+        return found + step * P
+
+    twice = lax.fori_loop(0, 2, mapped, start)  # in a loop, which is compiled once
+    return among(moving, (start + twice) / 2, V)

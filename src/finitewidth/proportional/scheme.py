@@ -4,7 +4,11 @@ from abc import abstractmethod
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.typing import DTypeLike
 from jaxtyping import Bool, Float, Key, PyTree
 
 from .._arrays import Array
@@ -75,3 +79,11 @@ def gram(factor: Float[Array, "m r"]) -> Square:
 def among(moving: Bool[Array, " m"], V: Square, rest: Array | float = 0.0) -> Square:
     """The entries of `V` between tokens that move, those of `rest` elsewhere."""
     return jnp.where(moving[:, None] & moving, V, rest)
+
+
+def normal_matrices(key: Key[Array, ""], count: int, size: int, dtype: DTypeLike) -> Float[Array, "count size size"]:
+    """`jax.random.normal`, of square matrices. Their numbers are made of uniform ones matrix by matrix, in a loop: otherwise each operation
+    that needs them would make them again, and be compiled with all of that."""
+    lowest = np.nextafter(np.asarray(-1.0, dtype), np.asarray(0.0, dtype))
+    uniform = jax.random.uniform(key, (count, size, size), dtype, lowest, 1.0)
+    return lax.map(lambda u: np.asarray(np.sqrt(2), dtype) * lax.erf_inv(u), uniform)
