@@ -15,7 +15,7 @@ from finitewidth.networks.shaped import (
     shaped_relu,
     shaped_smooth,
 )
-from finitewidth.networks.shaped.block import linear_diffusion
+from finitewidth.networks.shaped.block import ShapedBlock, linear_diffusion
 from finitewidth.results import CovarianceLaw
 
 
@@ -109,6 +109,18 @@ def test_drift_splits_into_positive_part_generator_and_mixing(name):
         square = np.einsum("abz,bcz->ac", A, A) @ V
         total += (square + square.T) / 2 + np.einsum("abz,bc,dcz->ad", A, V, A)
     np.testing.assert_allclose(block.drift(V), total, atol=1e-13 * np.abs(total).max())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_growth_of_norms(name):
+    """What a block says without the rest of its drift is the diagonal of that: the definitions, which blocks replace by shorter ones."""
+    block, V = blocks(4)[name], jnp.asarray(covariance(4))
+    for of_block, defined in (
+        (block.positive_growth(V), ShapedBlock.positive_growth(block, V)),
+        (block.mixing_growth(V), ShapedBlock.mixing_growth(block, V)),
+    ):
+        expected = np.zeros(4) if defined is None else defined
+        np.testing.assert_allclose(np.zeros(4) if of_block is None else of_block, expected, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["full", "causal", "random"])

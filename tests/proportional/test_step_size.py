@@ -11,7 +11,7 @@ V = np.array([[1.2, 0.3, -0.2], [0.3, 0.7, 0.1], [-0.2, 0.1, 2.0]])
 
 
 def test_attention_is_as_fast_as_its_drift_and_four_times_its_mixing():
-    r"""$E[AVA^{\mathsf T}] = b - CV - VC^{\mathsf T}$: the rate of a norm counts it four times, as a variance of its logarithm."""
+    r"""$b - CV - VC^{\mathsf T}$ is what mixing adds: the rate of a norm counts it four times, as a variance of its logarithm."""
     block = ShapedAttention(0.7, 0.5)
     C, b = (np.asarray(part) for part in (block.generator(jnp.asarray(V)), block.drift_inside(jnp.asarray(V))))
     still = np.asarray(block.generator(jnp.zeros((3, 3))))

@@ -62,18 +62,15 @@ def equal_parts(length: Array, longest: Array) -> Float[Array, ""]:
 
 def fastest_rate(block: ShapedBlock, V: Square, moving: Bool[Array, " m"]) -> Float[Array, ""]:
     r"""How fast, per unit of depth time, the norm of some token that is `moving` changes: the largest of
-    $$\frac{|CF|_\alpha + |(C - C_0)F|_\alpha}{|F|_\alpha} + \frac{P^{\alpha\alpha} + 4E[AVA^{\mathsf T}]^{\alpha\alpha}}{V^{\alpha\alpha}},
-      \qquad V = FF^{\mathsf T},\quad E[AVA^{\mathsf T}] = b - P - CV - VC^{\mathsf T},$$
-    with the generator $C$, $C_0$ its value at $V = 0$, the positive drift $P$ and the mixing $A$ of the block. The second
+    $$\frac{|CF|_\alpha + |(C - C_0)F|_\alpha}{|F|_\alpha} + \frac{P^{\alpha\alpha} + 4Q^{\alpha\alpha}}{V^{\alpha\alpha}},
+      \qquad V = FF^{\mathsf T},\quad Q = b - P - CV - VC^{\mathsf T},$$
+    with the generator $C$, $C_0$ its value at $V = 0$, the positive drift $P$ and what mixing adds, $Q$, of the block. The second
     term is what the first changes by as the norm does; four times the variance of $\log|F|$ is that of $\log V$."""
     V = jnp.where(moving[:, None] & moving, V, 0.0)
     norms = diagonal(V)
-    C, P = block.generator(V), block.positive_drift(V)
-    change = jnp.zeros_like(norms) if P is None else diagonal(P)
-    if block.mixings:
-        fluctuation = diagonal(block.drift_inside(V)) - change
-        if C is not None:
-            fluctuation = fluctuation - 2 * jnp.sum(C * V, axis=1)
+    C, growth, fluctuation = block.generator(V), block.positive_growth(V), block.mixing_growth(V)
+    change = jnp.zeros_like(norms) if growth is None else growth
+    if fluctuation is not None:
         change = change + 4 * jnp.maximum(fluctuation, 0.0)
     if C is not None:
         still = block.generator(jnp.zeros_like(V))

@@ -47,6 +47,11 @@ class ShapedActivation:
     def positive_drift(self, V: Float[Array, "m m"]) -> Float[Array, "m m"] | None:
         r"""The part $P$ of the drift for which $V + P\,dt$ is positive semi-definite, for $dt$ up to `largest_step`."""
 
+    def positive_growth(self, V: Float[Array, "m m"]) -> Float[Array, " m"] | None:
+        """Its diagonal."""
+        positive = self.positive_drift(V)
+        return None if positive is None else diagonal(positive)
+
     @abstractmethod
     def generator(self, V: Float[Array, "m m"]) -> Float[Array, "m m"] | None:
         r"""$C$ in the rest of the drift, $CV + VC^{\mathsf T}$."""
@@ -119,6 +124,10 @@ class ShapedReLU(ShapedActivation):
     def positive_drift(self, V: Float[Array, "m m"]) -> Float[Array, "m m"] | None:
         r"""All of it: $V + b\,dt$ mixes the kernels of $x$ and of $|x|$ with weights $1 - \chi^2dt$ and $\chi^2dt$."""
         return self.drift(V) if self.chi_squared else None
+
+    def positive_growth(self, V: Float[Array, "m m"]) -> None:
+        """Nothing: norms stay."""
+        return None
 
     def generator(self, V: Float[Array, "m m"]) -> None:
         """Nothing: all of the drift is positive."""

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ..._arrays import Array, at_hand
+from ..._arrays import Array, at_hand, diagonal
 from ..._errors import DomainError, ShapeError, UnknownNameError
 from ..._validation import as_count, as_flag, as_number, is_concrete
 from . import token_mixing
@@ -164,6 +164,14 @@ class ShapedAttention(ResidualBlock):
         if self._inert or self.mask is None:
             return None
         return (self._mean_strength - self._noise_strength) * token_mixing.mixing_gram(V, self._visible(V))
+
+    def mixing_growth(self, V: Square) -> Float[Array, " m"] | None:
+        r"""The diagonal of $\frac{\gamma^4}{H\tau_0^2}(E[\delta A\,V\delta A^{\mathsf T}] + E[\delta A^2]V)$."""
+        if self._inert:
+            return None
+        sees = self._visible(V)
+        of_square = jnp.sum(token_mixing.mixing_square(V, sees) * V, axis=1)
+        return self._noise_strength * (diagonal(token_mixing.mixing_gram(V, sees)) + of_square)
 
     def generator(self, V: Square) -> Square | None:
         r"""$\frac{\gamma^2}{\tau_0^2}\bar A - \frac{\gamma^4}{2H\tau_0^2}E[\delta A^2]$."""

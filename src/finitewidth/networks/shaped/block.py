@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Key
 
-from ..._arrays import Array
+from ..._arrays import Array, diagonal
 from ..._entry import entry
 from .finite import Block
 from .tokens import as_token_covariance
@@ -69,6 +69,20 @@ class ShapedBlock(Block):
     def positive_drift(self, V: Square) -> Square | None:
         r"""A part $P$ of the drift for which $V + P\,dt$ is positive semi-definite, for $dt$ up to `largest_step`."""
         return None
+
+    def positive_growth(self, V: Square) -> Float[Array, " m"] | None:
+        """The diagonal of `positive_drift`."""
+        positive = self.positive_drift(V)
+        return None if positive is None else diagonal(positive)
+
+    def mixing_growth(self, V: Square) -> Float[Array, " m"] | None:
+        r"""What $A$ alone adds to the diagonal of $V$, that of $b - P - CV - VC^{\mathsf T} = E[AVA^{\mathsf T}] + \tfrac12(E[A^2]V +
+        VE[A^2]^{\mathsf T})$; `None` if tokens do not mix."""
+        if not self.mixings:
+            return None
+        P, C = self.positive_growth(V), self.generator(V)
+        rest = diagonal(self.drift_inside(V)) - (0 if P is None else P)
+        return rest if C is None else rest - 2 * jnp.sum(C * V, axis=1)
 
     def generator(self, V: Square) -> Square | None:
         r"""$C$ that gives the rest of the drift as a map of tokens: with $E = \exp(C\,dt + A\sqrt{dt})$,

@@ -1,7 +1,9 @@
 """The fully connected block."""
 
 import equinox as eqx
+from jaxtyping import Float
 
+from ..._arrays import Array
 from ..._errors import ArgumentError
 from ..._validation import as_count
 from ..mlp import MLP
@@ -69,6 +71,10 @@ class ShapedMLP(ShapedBlock):
     def positive_drift(self, V: Square) -> Square | None:
         """The positive part of the activation's drift."""
         return self.activation.positive_drift(V) if self._drifts else None
+
+    def positive_growth(self, V: Square) -> Float[Array, " m"] | None:
+        """Its diagonal."""
+        return self.activation.positive_growth(V) if self._drifts else None
 
     def generator(self, V: Square) -> Square | None:
         """What is left of the activation's drift, as a map of tokens."""

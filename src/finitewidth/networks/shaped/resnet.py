@@ -4,6 +4,7 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
+from jaxtyping import Float
 
 from ..._arrays import Array, at_hand
 from ..._errors import ArgumentError, DomainError
@@ -70,6 +71,11 @@ class ShapedResNet(ResidualBlock):
         r"""$\gamma^2$ times that of the activation."""
         positive = self.activation.positive_drift(V)
         return None if positive is None else self.gamma**2 * positive
+
+    def positive_growth(self, V: Square) -> Float[Array, " m"] | None:
+        r"""$\gamma^2$ times that of the activation."""
+        growth = self.activation.positive_growth(V)
+        return None if growth is None else self.gamma**2 * growth
 
     def generator(self, V: Square) -> Square | None:
         r"""$\gamma^2$ times that of the activation."""

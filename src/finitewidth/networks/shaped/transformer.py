@@ -78,6 +78,14 @@ class ShapedTransformer(ShapedBlock):
         """The positive parts of all drifts together."""
         return _total([part.positive_drift(V) for part in self.parts])
 
+    def positive_growth(self, V: Square) -> Float[Array, " m"] | None:
+        """The sum over blocks."""
+        return _total([part.positive_growth(V) for part in self.parts])
+
+    def mixing_growth(self, V: Square) -> Float[Array, " m"] | None:
+        """The sum over blocks: they mix independently."""
+        return _total([part.mixing_growth(V) for part in self.parts])
+
     def generator(self, V: Square) -> Square | None:
         """The sum over blocks: their mixings are independent, so that the Itô corrections add."""
         return _total([part.generator(V) for part in self.parts])
