@@ -130,8 +130,8 @@ class ShapedAttention(ResidualBlock):
         r"""$\gamma^4/(H\tau_0^2)$, which multiplies $\mathcal A$."""
         return self.gamma**4 / (self.heads * self.tau0**2)
 
-    def _visible(self, V: Array) -> Visible:
-        return visible(self.sees(len(V)), V.dtype)
+    def _visible(self, V: Array) -> Visible | None:
+        return None if self.mask is None else visible(self.sees(len(V)), V.dtype)
 
     def drift_inside(self, V: Square) -> Square:
         r"""$\frac{\gamma^2}{\tau_0^2}(E[\delta A\,V\delta A^{\mathsf T}] + \bar A V + V\bar A^{\mathsf T})$; without mask, Thm 4.2."""
@@ -156,7 +156,7 @@ class ShapedAttention(ResidualBlock):
         r"""$\frac{\gamma^4}{H\tau_0^2}\mathcal A$."""
         if self._inert:
             return super().mixing_diffusion(V)
-        return self._noise_strength * token_mixing.mixing_diffusion(V, self._visible(V))
+        return self._noise_strength * token_mixing.mixing_diffusion(V, visible(self.sees(len(V)), V.dtype))
 
     def positive_drift(self, V: Square) -> Square | None:
         r"""$(\frac{\gamma^2}{\tau_0^2} - \frac{\gamma^4}{H\tau_0^2})\,E[\delta A\,V\delta A^{\mathsf T}]$: what the fluctuation of
