@@ -1,11 +1,9 @@
 """Compiling less: most programs run once, and in less time than it takes to compile them."""
 
-import contextlib
 import functools
-import gc
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,6 +12,7 @@ import numpy as np
 from jax.core import eval_context
 
 from ._entry import is_traced
+from ._garbage import nothing_collected
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -50,31 +49,19 @@ def compiled_in_haste(
         @functools.wraps(function)
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
             if is_traced((args, kwargs)):
-                return as_asked(*args, **kwargs)
+                with nothing_collected():
+                    return as_asked(*args, **kwargs)
             asked = jax.config.read("jax_disable_most_optimizations") or jax.default_backend() != "cpu"
             few = light > 0 and _numbers((args, kwargs)) <= light
             with (
                 eval_context(),
-                _nothing_collected(),
+                nothing_collected(),
             ):  # there are numbers to compute, even where a caller traces others
                 return (as_asked if asked else unoptimised if few else in_haste)(*args, **kwargs)
 
         return run
 
     return decorate
-
-
-@contextlib.contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Tracing makes many objects and little garbage: Python's collector, which counts objects, would go through them again and again."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _numbers(tree: Any) -> int:

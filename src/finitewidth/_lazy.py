@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
+from ._garbage import nothing_collected
+
 _DISTRIBUTIONS = {"sklearn": ("scikit-learn", "finitewidth[sklearn]")}  # what may be missing, and how to get it
 
 
@@ -29,7 +31,8 @@ class _Package(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         source = self._sources[name]
         try:
-            loaded = importlib.import_module(source or f".{name}", self.__name__)
+            with nothing_collected():
+                loaded = importlib.import_module(source or f".{name}", self.__name__)
         except ModuleNotFoundError as error:
             known = _DISTRIBUTIONS.get((error.name or "").partition(".")[0])
             if known is None:
