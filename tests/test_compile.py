@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
-from finitewidth._compile import compiled_in_haste
+from finitewidth._compile import compiled_in_haste, long_run
 
 
 @compiled_in_haste(static_argnums=(0,))
@@ -67,6 +67,19 @@ def test_light_programs_of_few_numbers_are_not_optimised(options):
         for x in (few, many):
             np.testing.assert_array_equal(double(x), 2 * x)
     assert [each["xla_backend_optimization_level"] for each in options] == [0, 1, 1, 1]
+
+
+def test_callers_know_how_much_a_program_has_to_do(options):
+    """Better than its numbers, and of two callers the outer one knows of more."""
+    double = compiled_in_haste(light=20)(lambda x: 2 * x)
+    with long_run(True):
+        double(np.ones(20))
+        with long_run(False):
+            double(np.ones(20))
+    with long_run(False):
+        double(np.ones(21))
+    double(np.ones(21))
+    assert [each["xla_backend_optimization_level"] for each in options] == [1, 1, 0, 1]
 
 
 @pytest.mark.parametrize("collecting", [True, False])

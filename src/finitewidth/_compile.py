@@ -1,9 +1,11 @@
 """Compiling less: most programs run once, and in less time than it takes to compile them."""
 
+import contextlib
 import functools
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -36,7 +38,7 @@ def compiled_in_haste(
     """`jax.jit(..., **how)`, as a decorator, for programs that users wait for: compiled in haste where there are numbers to compute.
 
     A program may do so little for each number among its arguments, as for a layer that sees one input, that with up to `light` of them
-    it is not optimised at all.
+    it is not optimised at all. Where numbers do not tell, a caller may, by `long_run`.
 
     Under a transformation of the caller's, on other machines than processors, and for who asks JAX for even less, it is `jax.jit` itself.
     """
@@ -52,7 +54,8 @@ def compiled_in_haste(
                 with nothing_collected():
                     return as_asked(*args, **kwargs)
             asked = jax.config.read("jax_disable_most_optimizations") or jax.default_backend() != "cpu"
-            few = light > 0 and _numbers((args, kwargs)) <= light
+            long = _LONG.get()
+            few = light > 0 and _numbers((args, kwargs)) <= light if long is None else not long
             with (
                 eval_context(),
                 nothing_collected(),
@@ -62,6 +65,20 @@ def compiled_in_haste(
         return run
 
     return decorate
+
+
+_LONG: ContextVar[bool | None] = ContextVar("long", default=None)
+
+
+@contextlib.contextmanager
+def long_run(is_long: bool) -> Iterator[None]:
+    """Whether programs within have so much to do, in all their calls, that they are optimised; of callers within one another the first
+    decides, who knows of all calls."""
+    token = _LONG.set(is_long if _LONG.get() is None else _LONG.get())
+    try:
+        yield
+    finally:
+        _LONG.reset(token)
 
 
 def _numbers(tree: Any) -> int:

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import finitewidth as fw
+from finitewidth._compile import _LONG
 from finitewidth.networks.shaped import (
     ShapedAttention,
     ShapedMLP,
@@ -330,3 +331,25 @@ def test_runs_that_save_little_share_a_program(monkeypatch):
     np.testing.assert_allclose(last.final, all_of_them.final, rtol=1e-9)
     assert last.factor is not None
     assert last.factor.shape == last.V.shape
+
+
+def test_only_short_runs_are_not_optimised(monkeypatch):
+    """By the steps of all paths, whatever lane they fall into; and advice takes many runs, so that none of them is short."""
+    module, found = import_module("finitewidth.proportional.covariance_sde"), []
+    drain = module.drain
+
+    def spied(*args):
+        found.append(_LONG.get())
+        return drain(*args)
+
+    monkeypatch.setattr(module, "drain", spied)
+    monkeypatch.setattr(module, "_SHORT_RUN", 8 * 16 * 4**3)
+    for paths, long in ((8, False), (9, True)):
+        found.clear()
+        covariance_sde(LINEAR, PAIR, 0.04, paths=paths, steps=16)
+        assert found
+        assert set(found) == {long}
+    found.clear()
+    monkeypatch.setattr(module, "_SHORT_RUN", 2**40)
+    fw.advice.recommend_shaping(LINEAR, PAIR, 0.01, gammas=(0.1,), temperatures=(1.0,))
+    assert set(found) == {True}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from .._compile import long_run
 from .._entry import entry
 from .._errors import ShapeError
 from .._result import Result
@@ -146,7 +147,8 @@ def recommend_shaping(
         reshaped = block.reshaped(gamma=gamma, tau0=tau0)
         return token_fates(covariance_sde(reshaped, start, depth_to_width, _PATHS, seed, save=1, radius=radius))
 
-    return ShapingAdvice(*tried, tuple(tuple(fates(gamma, tau0) for tau0 in tried[1]) for gamma in tried[0]))
+    with long_run(True):  # each of them may be a short one
+        return ShapingAdvice(*tried, tuple(tuple(fates(gamma, tau0) for tau0 in tried[1]) for gamma in tried[0]))
 
 
 def _positive(values: Any, argument: str) -> tuple[float, ...]:

@@ -84,7 +84,7 @@ def _row_norms(C: Square, V: Square) -> Float[Array, " m"]:
     return jnp.sqrt(jnp.maximum(jnp.sum((C @ V) * C, axis=1), 0.0))
 
 
-@compiled_in_haste()
+@compiled_in_haste(light=5000)
 def _size_of_drift(block: ShapedBlock, V: Square) -> Float[Array, ""]:
     return jnp.linalg.norm(block.drift_inside(V))
 
