@@ -56,10 +56,7 @@ def compiled_in_haste(
             asked = jax.config.read("jax_disable_most_optimizations") or jax.default_backend() != "cpu"
             long = _LONG.get()
             few = light > 0 and _numbers((args, kwargs)) <= light if long is None else not long
-            with (
-                eval_context(),
-                nothing_collected(),
-            ):  # there are numbers to compute, even where a caller traces others
+            with eval_context(), nothing_collected():  # there are numbers to compute, even where a caller traces others
                 return (as_asked if asked else unoptimised if few else in_haste)(*args, **kwargs)
 
         return run

@@ -12,6 +12,7 @@ from .._arrays import Array, at_hand
 from .._compile import long_run
 from .._entry import entry, warn
 from .._errors import ArgumentError, BlowUpError, DomainError
+from .._random import key_of
 from .._validation import as_count, as_number, as_seed
 from ..networks.shaped import ShapedBlock
 from ..networks.shaped.tokens import as_token_covariance
@@ -97,7 +98,7 @@ def covariance_sde(
     places = max(_FEWEST_PLACES, saved + 1)
     process = integration(scheme, block, begin, steps, np.pad(times, (0, places - saved - 1), mode="edge"), most)
 
-    lane, key = min(_MOST_ROWS, lane_size(begin.V0.size * (saved + 16), paths, _MEMORY)), jax.random.key(seed)
+    lane, key = min(_MOST_ROWS, lane_size(begin.V0.size * (saved + 16), paths, _MEMORY)), key_of(seed)
     unresolved = int(_MOST_UNRESOLVED * lane)
 
     def lane_from(first: Int[Array, ""] | int) -> Rows:

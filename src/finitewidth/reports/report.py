@@ -1,5 +1,6 @@
 """`report`: all there is to say about a network at initialisation, section by section."""
 
+import contextlib
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._compile import long_run
 from .._entry import entry
 from .._errors import ValidityWarning
 from .._validation import as_count, as_seed
@@ -34,6 +36,8 @@ from .sections.what_to_do_with_skips import about_what_to_do_with_skips
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_FEW_INPUTS = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +99,7 @@ def report(
     with warnings.catch_warnings(), ThreadPoolExecutor(1) as compiler:
         warnings.simplefilter("ignore", ValidityWarning)  # it is what the section on validity is about
         # Most of the time is spent in XLA's compiler, which lets two threads use two processors.
-        of_theory = compiler.submit(flow, net, inputs)
+        of_theory = compiler.submit(_theory, net, inputs)
         of_training = compiler.submit(about_training, net, inputs)
         measured = simulate(net, inputs, networks=count, seed=seed, progress=progress)
         theory, training = of_theory.result(), of_training.result()
@@ -120,6 +124,12 @@ def report(
         about_what_to_do(net, verdict, fluctuations),
     ]
     return Report(about_network(net), tuple(sections), about_origin(measured, described), theory, measured, comparison)
+
+
+def _theory(net: MLP, inputs: Any) -> Flow:
+    """Its program runs once here, and for two inputs in less time than the compiler takes to optimise it."""
+    with long_run(False) if len(inputs) <= _FEW_INPUTS else contextlib.nullcontext():
+        return flow(net, inputs)
 
 
 def _of_residual(
