@@ -61,7 +61,8 @@ def pytest_configure(config):
     if not config.getoption("--measured"):
         in_haste = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
         os.environ["XLA_FLAGS"] = f"{in_haste} {os.environ.get('XLA_FLAGS', '')}".strip()
-        jax.config.update("jax_disable_most_optimizations", True)  # for what modules share, which is made before the first test begins
+        # For what modules share, too, which is made before their first test.
+        jax.config.update("jax_disable_most_optimizations", True)
 
 
 def pytest_collection_modifyitems(config, items):
