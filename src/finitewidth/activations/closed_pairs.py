@@ -131,6 +131,9 @@ def gelu_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
 
     $$2\pi\langle\sigma\sigma\rangle = K_{ab}\,\omega + \frac{K_{aa}K_{bb} - K_{ab}^2 + K_{ab}^2(1/A + 1/B)}{\sqrt D},\qquad
       2\pi\langle\sigma'\sigma'\rangle = \omega + \frac{K_{ab}}{\sqrt D}\Big(\frac1A + \frac1B + \frac1D\Big),$$
+
+    without an angle
+
     $$2\pi\langle\sigma''\sigma\rangle = \frac{(D/A - 1)(1 + B/D) - 2K_{ab}^2/A^2}{\sqrt D},\qquad
       2\pi\langle\sigma''\sigma''\rangle = \frac{D^2 + (A + B)D + AB + 2K_{ab}^2}{D^{5/2}},$$
 
