@@ -137,7 +137,7 @@ def gelu_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     $$2\pi\langle\sigma''\sigma\rangle = \frac{(D/A - 1)(1 + B/D) - 2K_{ab}^2/A^2}{\sqrt D},\qquad
       2\pi\langle\sigma''\sigma''\rangle = \frac{D^2 + (A + B)D + AB + 2K_{ab}^2}{D^{5/2}},$$
 
-    and derivatives of these for higher ones: JAX's own, of the first, would be ten times as long.
+    and derivatives of these for higher ones: JAX's own of the first would make programs twice as long.
     """
     if i < j:
         return gelu_pair(j, i, Kbb, Kab, Kaa)

@@ -49,7 +49,8 @@ def with_derivatives(function: ElementwiseFunction, order: int) -> Callable[[Arr
 def sampled(
     value: ElementwiseFunction, z: Float[np.ndarray, " n"], orders: int = ORDERS
 ) -> Float[np.ndarray, "orders n"]:
-    """The function and its derivatives at each point, from one program for each function and all orders; kinks are not looked at."""
+    """The function and its derivatives at each point, `orders` rows in all; kinks are not looked at. Who asks for the usual number of them
+    shares a program."""
     if len(z) == 0:
         return np.empty((orders, 0))
     batches = -(-len(z) // _BATCH)
