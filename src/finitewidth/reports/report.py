@@ -37,7 +37,7 @@ from .sections.what_to_do_with_skips import about_what_to_do_with_skips
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FEW_INPUTS = 2
+_FEW_INPUTS, _FEW_LAYERS = 2, 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,8 +127,9 @@ def report(
 
 
 def _theory(net: MLP, inputs: Any) -> Flow:
-    """Its program runs once here, and for two inputs in less time than the compiler takes to optimise it."""
-    with long_run(False) if len(inputs) <= _FEW_INPUTS else contextlib.nullcontext():
+    """Its program runs once here, and for few inputs and layers in less time than the compiler takes to optimise it."""
+    few = len(inputs) <= _FEW_INPUTS and net.depth <= _FEW_LAYERS
+    with long_run(False) if few else contextlib.nullcontext():
         return flow(net, inputs)
 
 
