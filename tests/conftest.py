@@ -56,12 +56,8 @@ def pytest_collection_finish(session):
 
 
 def pytest_configure(config):
-    """The fast tier does without the emitters that make faster code in a longer time, and without threads that compile parts of one
-    program; XLA reads this at its first use."""
+    """For what modules share, too, which is made before their first test."""
     if not config.getoption("--measured"):
-        in_haste = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-        os.environ["XLA_FLAGS"] = f"{in_haste} {os.environ.get('XLA_FLAGS', '')}".strip()
-        # For what modules share, too, which is made before their first test.
         jax.config.update("jax_disable_most_optimizations", True)
 
 

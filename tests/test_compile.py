@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
+from finitewidth import _compile
 from finitewidth._compile import compiled_in_haste, long_run
 
 
@@ -40,6 +41,7 @@ def options(monkeypatch):
             seen.append(how.get("compiler_options"))
             return program(*args)
 
+        called.lower = program.lower
         return called
 
     monkeypatch.setattr(jax, "jit", recording)
@@ -80,6 +82,32 @@ def test_callers_know_how_much_a_program_has_to_do(options):
         double(np.ones(21))
     double(np.ones(21))
     assert [each["xla_backend_optimization_level"] for each in options] == [1, 1, 0, 1]
+
+
+def test_options_are_wishes(options, monkeypatch):
+    """A name that the compiler does not know, as some version will not know one of ours, is tried once and costs no result."""
+    known = _compile._known()
+    tried, compile_ = [], jax.stages.Lowered.compile
+
+    def recording(lowered, compiler_options=None):
+        tried.append(dict(compiler_options or {}))
+        return compile_(lowered, compiler_options)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", recording)
+    monkeypatch.setitem(_compile._IN_HASTE, "xla_cpu_of_another_version", True)
+    monkeypatch.setitem(_compile._UNOPTIMISED, "xla_cpu_of_another_version", True)
+    _compile._known.cache_clear()
+    try:
+        for light in (20, 0):
+            double = compiled_in_haste(light=light)(lambda x: 2 * x)
+            for x in (np.ones(2), np.ones(30)):
+                np.testing.assert_array_equal(double(x), 2 * x)
+        assert _compile._known() == known
+    finally:
+        _compile._known.cache_clear()
+    assert tried == [{option: value} for option, value in _compile._IN_HASTE.items()]
+    assert len(options) == 4
+    assert all(set(each) == known for each in options)
 
 
 @pytest.mark.parametrize("collecting", [True, False])

@@ -32,6 +32,29 @@ _UNOPTIMISED = {
 }  # half of that time again, but runs take two to four times as long
 
 
+@functools.cache
+def _known() -> frozenset[str]:
+    """The names of these options that this compiler knows, each tried on a program that does nothing, at the first need.
+
+    Their names come and go with versions of JAX, and a compiler refuses what it does not know. They are wishes: without one of them
+    programs take longer to compile, and compute the same.
+    """
+    nothing = jax.jit(lambda x: x).lower(0.0)
+
+    def knows(option: str) -> bool:
+        try:
+            nothing.compile(compiler_options={option: _IN_HASTE[option]})
+        except Exception:  # whatever a later version makes of a name it does not know
+            return False
+        return True
+
+    return frozenset(filter(knows, _IN_HASTE))
+
+
+def _granted(wishes: dict[str, str | bool | int]) -> dict[str, str | bool | int]:
+    return {option: value for option, value in wishes.items() if option in _known()}
+
+
 def compiled_in_haste(
     *, light: int = 0, **how: Any
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
@@ -45,8 +68,10 @@ def compiled_in_haste(
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         as_asked = jax.jit(function, **how)
-        in_haste = jax.jit(function, compiler_options=_IN_HASTE, **how)
-        unoptimised = jax.jit(function, compiler_options=_UNOPTIMISED, **how)
+
+        @functools.cache
+        def hasty(few: bool) -> Callable[Parameters, Result]:
+            return jax.jit(function, compiler_options=_granted(_UNOPTIMISED if few else _IN_HASTE), **how)
 
         @functools.wraps(function)
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -57,7 +82,7 @@ def compiled_in_haste(
             long = _LONG.get()
             few = light > 0 and _numbers((args, kwargs)) <= light if long is None else not long
             with eval_context(), nothing_collected():  # there are numbers to compute, even where a caller traces others
-                return (as_asked if asked else unoptimised if few else in_haste)(*args, **kwargs)
+                return (as_asked if asked else hasty(few))(*args, **kwargs)
 
         return run
 

@@ -32,10 +32,6 @@ exit codes: 0 done, 2 bad input, 130 interrupted.
 _COMMANDS = (report, recommend, activations, phase_diagram, simulate, sde)
 _BAD_INPUT, _INTERRUPTED = 2, 130
 _OBJECTS = 100_000  # made before Python looks for garbage: a command makes little, and JAX many objects that stay
-_IN_HASTE = (
-    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1 "
-    "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling"
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,16 +69,9 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _make_haste() -> None:
-    """In a process of its own a command runs most of its programs once: the compiler, which reads this at its first use, need not take
-    its time. What the user says in XLA_FLAGS comes later, and holds."""
-    if "jax" not in sys.modules:
-        os.environ["XLA_FLAGS"] = f"{_IN_HASTE} {os.environ.get('XLA_FLAGS', '')}".strip()
-        gc.set_threshold(_OBJECTS)
-
-
 def _guarded(args: argparse.Namespace) -> int:
-    _make_haste()
+    if "jax" not in sys.modules:  # in a process of its own
+        gc.set_threshold(_OBJECTS)
     from .._compile import compilation_cache
     from .._errors import ArgumentError, BlowUpError
 
