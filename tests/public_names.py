@@ -13,13 +13,9 @@ def public_things() -> Iterator[Any]:
     while ahead:
         module = ahead.pop()
         seen.add(module)
-        offered = inspect.getsource(module)
-        for name in getattr(module, "__all__", vars(module)):  # names that are loaded on demand stand in `__all__`
-            if name.startswith("_"):
-                continue
+        for name in module.__all__:
             thing = getattr(module, name)
             if not inspect.ismodule(thing):
                 yield thing
-            # A room that somebody imported (the command line, the language model) is an attribute too, and not offered by that.
-            elif f"{name} as {name}" in offered and hasattr(thing, "__path__") and thing not in seen:
+            elif thing not in seen:
                 ahead.append(thing)

@@ -1,13 +1,20 @@
 """Names are loaded when they are first used, and only what they need."""
 
+import ast
+import compileall
+import os
+import shutil
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import finitewidth as fw
+
+PACKAGE = Path(fw.__file__).parent
 
 FIRST_CALLS = """
 import sys, finitewidth as fw
@@ -37,3 +44,47 @@ def test_what_a_room_offers():
     assert "compiled_kernels" not in dir(fw.kernels)
     with pytest.raises(AttributeError, match=r"finitewidth\.kernels.*'kernle'"):
         fw.kernels.kernle  # noqa: B018
+
+
+def imported_for_type_checkers(file):
+    """For each name the module that a type checker takes it from, as in `from .module import name`."""
+    guarded = (node for node in ast.parse(file.read_text("utf-8")).body if isinstance(node, ast.If))
+    imports = [node for block in guarded for node in block.body]
+    return {name.asname: "." * node.level + (node.module or "") for node in imports for name in node.names}
+
+
+def test_type_checkers_and_users_are_offered_the_same():
+    tables = 0
+    for file in PACKAGE.rglob("__init__.py"):
+        module = import_module(".".join(file.relative_to(PACKAGE.parent).parts[:-1]))
+        if hasattr(module, "_sources"):
+            tables += 1
+            assert list(module._sources.items()) == list(imported_for_type_checkers(file).items()), module.__name__
+    assert tables == 25
+
+
+EVERY_NAME = """
+import finitewidth as fw
+assert fw.__file__.startswith({home!r}) and fw.__file__.endswith(".pyc"), fw.__file__
+ahead, seen = [fw], []
+while ahead:
+    module = ahead.pop()
+    seen.append(module)
+    things = [getattr(module, name) for name in module._sources]
+    ahead += [thing for thing in things if hasattr(thing, "_sources") and thing not in seen and thing not in ahead]
+assert fw.flow(fw.MLP("relu", (2, 8, 1)), [[1.0, 0.5]], through="kernel").K.shape
+print(len(seen))
+"""
+
+
+def test_a_copy_without_sources_offers_every_name(tmp_path):
+    copy = tmp_path / "finitewidth"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    assert compileall.compile_dir(copy, quiet=2, legacy=True)
+    for source in copy.rglob("*.py"):
+        source.unlink()
+    script = EVERY_NAME.format(home=str(tmp_path))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert int(done.stdout) == 18  # the package, its rooms, and the shaped networks

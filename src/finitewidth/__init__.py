@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ._lazy import offered as _offered
 
-if TYPE_CHECKING:  # what type checkers and `_lazy` read: a room is loaded when a name of it is first used
+if TYPE_CHECKING:  # a room is loaded when a name of it is first used
     from . import (
         activations as activations,
         advice as advice,
@@ -95,5 +95,27 @@ if TYPE_CHECKING:  # what type checkers and `_lazy` read: a room is loaded when 
         transformer_report as transformer_report,
     )
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".": (
+        "activations advice critical ensembles entropies exact expansion figures gaussian kernels learning networks "
+        "proportional realised reports results"
+    ),
+    "._compile": "compilation_cache",
+    "._errors": "ArgumentError BlowUpError DomainError NotTunableError ShapeError UnknownNameError ValidityWarning",
+    "._files": "load save",
+    ".activations": "ACTIVATIONS Activation gaussian_expectation",
+    ".advice": "diagnose diagnose_gradients learning_rates tune",
+    ".critical": "criticality phase_diagram susceptibilities",
+    ".ensembles": "ntk_samples simulate",
+    ".entropies": "aspect_ratio information",
+    ".expansion": "flow",
+    ".kernels": "frozen_ntk kernel",
+    ".learning": "bayes compare_models gradient_step nearly_kernel predict predict_one train",
+    ".networks": "MLP ResidualMLP shaped",
+    ".networks.shaped": "ShapedAttention ShapedMLP ShapedResNet ShapedTransformer",
+    ".proportional": "covariance_sde feature_learning_sde ntk_law",
+    ".realised": "ddntk dntk draw_parameters empirical_ntk ntk",
+    ".reports": "compare recommend report transformer_report",
+}
+__all__ = _offered(__name__, _NAMES)
 __version__ = _version("finitewidth")

@@ -18,4 +18,11 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .gaussian_average import gaussian_expectation as gaussian_expectation
     from .registry import ACTIVATIONS as ACTIVATIONS
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".activation": "Activation",
+    ".as_activation": "as_activation",
+    ".families": "ExponentialSum ScaleInvariant exponential leaky_relu monomial scale_invariant",
+    ".gaussian_average": "gaussian_expectation",
+    ".registry": "ACTIVATIONS",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -31,4 +31,16 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     )
     from .tune import tune as tune
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".._errors": "NotTunableError",
+    ".block_scale": "BlockScale preserving_scale tune_block",
+    ".diagnose": "Diagnosis diagnose",
+    ".equivalence": "equivalence_rates",
+    ".gradients": "GradientDiagnosis diagnose_gradients",
+    ".learning_rates": "LearningRates learning_rates standard_rates",
+    ".numbers": "DepthCurves Number depth_curves",
+    ".scaling": "GroupScaling ScalingRule TransformerScaling scaling_rule transformer_scaling",
+    ".token_fates": "Fates ShapingAdvice recommend_shaping token_fates",
+    ".tune": "tune",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -86,4 +86,38 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .two_inputs.tangent_angle import TangentAngleFlow as TangentAngleFlow, tangent_angle_flow as tangent_angle_flow
     from .two_inputs.tangent_pair import TangentPair as TangentPair, tangent_pair_flow as tangent_pair_flow
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".classes.classes": "Criticality CriticalPoint Exponents Stability UniversalityClass",
+    ".classes.renormalised": "renormalised_C_W",
+    ".large_depth.asymptotics": "Asymptotics asymptotics semi_critical_asymptotics",
+    ".large_depth.differential_asymptotics": (
+        "DifferentialAsymptotics DifferentialExponents ScalingLaws differential_asymptotics scaling_laws"
+    ),
+    ".large_depth.residual": "optimal_gamma residual_nu",
+    ".large_depth.robustness": "RobustnessAsymptotics robustness_asymptotics",
+    ".large_depth.tangent_asymptotics": "TangentAsymptotics TangentExponents decay_exponents tangent_asymptotics",
+    ".large_depth.with_skips": "criticality",
+    ".one_input.coefficients": "Growth KernelSeries kernel_series",
+    ".one_input.differential_single_input": (
+        "DifferentialRatios DifferentialSingleInputFlow differential_single_input_flow"
+    ),
+    ".one_input.single_input": "SingleInputFlow single_input_flow",
+    ".one_input.susceptibilities": "Susceptibilities susceptibilities",
+    ".one_input.tangent_averages": "TangentAverages tangent_averages",
+    ".one_input.tangent_closed": "constant_kernel",
+    ".one_input.tangent_single_input": (
+        "Ratios TangentSingleInputFlow TangentSource effective_exponents tangent_single_input_flow tangent_source"
+    ),
+    ".phases.fixed_points": "FixedPoint fixed_points",
+    ".phases.phase_diagram": "phase_diagram",
+    ".phases.phases": "CriticalLine Phase PhaseDiagram",
+    ".phases.tangent_fixed_points": "TangentFixedPoint tangent_fixed_points",
+    ".two_inputs.angle_moments": "AngleMoments angle_moments corner_strength",
+    ".two_inputs.finite_angle": "AngleFlow angle_flow crossover_depth",
+    ".two_inputs.gamma_basis": "GammaComponents first_layer_components gamma_components",
+    ".two_inputs.near_coincidence": "near_coincidence_average",
+    ".two_inputs.perturbed_pair": "PerturbedPair perturbed_pair_flow",
+    ".two_inputs.tangent_angle": "TangentAngleFlow tangent_angle_flow",
+    ".two_inputs.tangent_pair": "TangentPair tangent_pair_flow",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -11,4 +11,11 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .simulate import simulate as simulate
     from .typical import typical_networks as typical_networks
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".gaussian_matrix": "DenseGaussian LazyGaussian",
+    ".metric_samples": "metric_samples",
+    ".ntk_samples": "ntk_samples",
+    ".simulate": "simulate",
+    ".typical": "typical_networks",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -23,4 +23,12 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     )
     from .orders import Information as Information, Orders as Orders
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".aspect_ratio": "AspectRatio aspect_ratio optimal_ratio",
+    ".by_layer": "information",
+    ".discrete": "cross_entropy divergence entropy mutual_information tripartite_information",
+    ".gaussian": "gaussian_entropy sample_information",
+    ".nearly_gaussian": "action_couplings neuron_entropy neuron_information neuron_tripartite",
+    ".orders": "Information Orders",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -30,4 +30,12 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .tangent import ExactTangentFlow as ExactTangentFlow, exact_tangent_flow as exact_tangent_flow
     from .typical import typical_scale_invariant as typical_scale_invariant
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".linear": "DeepLinear LinearPhase deep_linear linear_phase",
+    ".linear_correlators": "linear_connected_correlator linear_correlator",
+    ".moment_ratios": "c_2m fixed_ratio_connected fixed_ratio_moment moment_ratio",
+    ".scale_invariant": "ScaleInvariantFlow log_kernel_statistics sample_scale_invariant scale_invariant_flow",
+    ".tangent": "ExactTangentFlow exact_tangent_flow",
+    ".typical": "typical_scale_invariant",
+}
+__all__ = _offered(__name__, _NAMES)

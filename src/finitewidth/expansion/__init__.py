@@ -53,4 +53,28 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
         weight_generating_function as weight_generating_function,
     )
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".correlators": "connected_correlator correlator",
+    ".differential_correlators": (
+        "differential_correlator mean_second_order_shift mean_tangent_change observable_with_differential "
+        "second_differential_mean"
+    ),
+    ".flow": "flow",
+    ".metric_fluctuations": (
+        "coupling_trend expanded_determinant expanded_exponential expanded_inverse interlayer_log_density "
+        "joint_log_density layer_log_density"
+    ),
+    ".observables": "covariance_between_neurons expectation_to_first_order",
+    ".running_couplings": (
+        "effective_action marginalise_neurons metric_from_couplings quadratic_coupling quartic_coupling "
+        "running_metric vertex_from_couplings"
+    ),
+    ".tangent_correlators": (
+        "averaged_tangent_covariance observable_with_tangent tangent_correlator tangent_preactivation_correlator"
+    ),
+    ".tangent_layers": "TangentContributions tangent_contributions",
+    ".weight_insertions": (
+        "one_weight_insertion three_weight_insertions two_weight_insertions weight_generating_function"
+    ),
+}
+__all__ = _offered(__name__, _NAMES)

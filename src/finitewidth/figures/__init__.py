@@ -30,4 +30,26 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .tokens_by_depth import norms_by_depth as norms_by_depth, tokens_by_depth as tokens_by_depth
     from .training import training as training
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".activation_gallery": "activation_gallery",
+    ".comparison": "comparison deviations_by_layer deviations_by_time",
+    ".depth_and_width": "depth_and_width",
+    ".differential_ratios": "differential_ratios",
+    ".evidence_by_weights": "evidence_by_weights",
+    ".feature_laws": "feature_density features_by_depth",
+    ".flow_by_depth": "flow_by_depth kernel_by_depth",
+    ".generalisation": "along_line generalisation_by_depth",
+    ".information": "aspect_ratio_curve information_by_depth",
+    ".law_densities": "covariance_density law_densities",
+    ".lines": "lines",
+    ".network_graph": "network_graph",
+    ".phase_diagram": "phase_diagram",
+    ".posterior_bands": "posterior posterior_bands",
+    ".ratio_of_susceptibilities": "ratio_of_susceptibilities",
+    ".style": "STYLE",
+    ".tangent_contributions": "tangent_contributions",
+    ".tangent_ratios": "tangent_ratios",
+    ".tokens_by_depth": "norms_by_depth tokens_by_depth",
+    ".training": "training",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -37,4 +37,14 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
         wick_moment as wick_moment,
     )
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".actions": "CouplingSizes EvenAction",
+    ".checked": "line_average pair_moment square_average two_slope_average",
+    ".cumulants": "connected_from_even_moments connected_from_moments moments_from_connected sample_cumulants",
+    ".function": "Function",
+    ".nearly_gaussian": "covariance_between_neurons density density_correction expectation marginalise_samples",
+    ".products": "product_moment",
+    ".sign_pairs": "sign_pair_moments sign_pairs",
+    ".wick": "gaussian_log_density gaussian_moment log_normaliser log_source_generating_function pairings wick_moment",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -8,4 +8,8 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .kernel_map import kernel as kernel
     from .tangent_map import frozen_ntk as frozen_ntk
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".kernel_map": "kernel",
+    ".tangent_map": "frozen_ntk",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -89,4 +89,32 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     )
     from .training import LazyWeights as LazyWeights, TrainedNetworks as TrainedNetworks, train as train
 
-__all__ = [name for name in _offered(__name__) if not name.endswith("Regressor")]  # these need scikit-learn
+_NAMES = {
+    ".bayesian": (
+        "EvidenceScan ModelComparison action_form agrees association_couplings bayes best_kernel_of_one "
+        "blocks_of_inverse categorical_log_likelihood compare_models evidence_scan exact_posterior "
+        "gaussian_log_likelihood label_components log_evidence log_evidence_of_one log_evidence_of_two log_prior "
+        "maximum_a_posteriori_objective maximum_likelihood_objective prior_as_ridge variance_given_another "
+        "variance_given_another_by_action"
+    ),
+    ".bayesian.regressor": "BayesianNetworkRegressor",
+    ".end_of_training": (
+        "AlgorithmProjectors FinitePrediction Leap OnePrediction Trust algorithm_projectors leap predict_one "
+        "taylor_outputs"
+    ),
+    ".kernel": (
+        "GeneralisationError Line LineSeries OneToOne OptimalStopping PenultimateStep fit_linear_model "
+        "gaussian_kernel generalisation_error kernel_regression last_layer_only line_series linear_kernel one_to_one "
+        "optimal_stopping penultimate_step predict predict_along_line random_features regularisation_correlation "
+        "regularisation_tensor rescaled_targets smooth_labels tangent_features"
+    ),
+    ".kernel.regressor": "KernelNetworkRegressor",
+    ".losses": "LOSSES Loss",
+    ".quadratic": (
+        "FeatureCount NearlyKernel PolynomialFit QuadraticFit QuadraticModel couplings_at_order feature_count "
+        "nearly_kernel polynomial_fit quadratic_regression"
+    ),
+    ".step": "gradient_step predicted_change predicted_loss_change",
+    ".training": "LazyWeights TrainedNetworks train",
+}
+__all__ = [name for name in _offered(__name__, _NAMES) if not name.endswith("Regressor")]  # these need scikit-learn

@@ -12,4 +12,12 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .network import Network as Network
     from .residual import ResidualMLP as ResidualMLP
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".": "shaped",
+    ".layer": "Layer ResidualLayer",
+    ".layered": "LayeredNetwork as_layered",
+    ".mlp": "MLP as_mlp",
+    ".network": "Network",
+    ".residual": "ResidualMLP",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -33,4 +33,15 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .scalar_smooth import ScalarPaths as ScalarPaths, ScalarSmooth as ScalarSmooth, scalar_smooth as scalar_smooth
     from .weak_error import StepAdvice as StepAdvice, step_advice as step_advice
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".correlation": "CorrelationPaths correlation_coefficients correlation_sde",
+    ".covariance_sde": "covariance_sde",
+    ".features.feature_learning_sde": "feature_learning_sde",
+    ".features.ntk_law": "TangentLaw ntk_law",
+    ".linear": "Normal finite_log_determinant log_determinant log_norm sample_finite_log_determinant second_moments",
+    ".regimes": "Regime collapse drift_ode fluctuation scaling_regime unshaped_relu_collapse",
+    ".residual_limit": "residual_ode",
+    ".scalar_smooth": "ScalarPaths ScalarSmooth scalar_smooth",
+    ".weak_error": "StepAdvice step_advice",
+}
+__all__ = _offered(__name__, _NAMES)

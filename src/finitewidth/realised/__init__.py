@@ -13,4 +13,13 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .parameters import Parameters as Parameters, apply as apply, draw_parameters as draw_parameters
     from .tangent_kernel import ntk as ntk, ntk_contributions as ntk_contributions
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".convolution": "convolution convolution_parameters",
+    ".differentials": "ddntk dntk",
+    ".empirical_ntk": "empirical_ntk",
+    ".observable": "Observable",
+    ".one_step": "OneStep one_step",
+    ".parameters": "Parameters apply draw_parameters",
+    ".tangent_kernel": "ntk ntk_contributions",
+}
+__all__ = _offered(__name__, _NAMES)

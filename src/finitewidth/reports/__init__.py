@@ -16,4 +16,10 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .report import Report as Report, report as report
     from .transformer_report import TransformerReport as TransformerReport, transformer_report as transformer_report
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".comparison": "Comparison FeatureComparison LawComparison PredictionComparison compare",
+    ".recommend": "Recommendation recommend",
+    ".report": "Report report",
+    ".transformer_report": "TransformerReport transformer_report",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -28,4 +28,15 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     )
     from .typical import TypicalNetworks as TypicalNetworks
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".covariance_law": "CovarianceLaw PathStatus",
+    ".deviations": "Deviations",
+    ".feature_law": "FeatureLaw",
+    ".flow": "Ensemble Flow as_flow",
+    ".groups": "Differential Metric NextOrder SecondDifferential Tangent",
+    ".measurement": "Measurement",
+    ".posterior": "Posterior Representation",
+    ".prediction": "LearningProblem OutputMoments Prediction Training Trajectory as_prediction",
+    ".typical": "TypicalNetworks",
+}
+__all__ = _offered(__name__, _NAMES)

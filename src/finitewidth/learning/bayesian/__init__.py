@@ -33,4 +33,18 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
         prior_as_ridge as prior_as_ridge,
     )
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".action_form": "action_form",
+    ".association": "association_couplings variance_given_another variance_given_another_by_action",
+    ".bayes": "bayes",
+    ".compare_models": "ModelComparison compare_models",
+    ".evidence": "best_kernel_of_one label_components log_evidence log_evidence_of_one log_evidence_of_two",
+    ".evidence_scan": "EvidenceScan evidence_scan",
+    ".exact_posterior": "exact_posterior",
+    ".gaussian_posterior": "blocks_of_inverse",
+    ".hypotheses": (
+        "agrees categorical_log_likelihood gaussian_log_likelihood log_prior maximum_a_posteriori_objective "
+        "maximum_likelihood_objective prior_as_ridge"
+    ),
+}
+__all__ = _offered(__name__, _NAMES)

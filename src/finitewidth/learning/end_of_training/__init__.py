@@ -13,4 +13,10 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .leaps import Leap as Leap, leap as leap, taylor_outputs as taylor_outputs
     from .predict_one import OnePrediction as OnePrediction, predict_one as predict_one
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".algorithm": "AlgorithmProjectors algorithm_projectors",
+    ".finite_prediction": "FinitePrediction Trust",
+    ".leaps": "Leap leap taylor_outputs",
+    ".predict_one": "OnePrediction predict_one",
+}
+__all__ = _offered(__name__, _NAMES)

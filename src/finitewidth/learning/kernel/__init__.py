@@ -32,4 +32,16 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     )
     from .targets import rescaled_targets as rescaled_targets, smooth_labels as smooth_labels
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".bias_and_variance": "GeneralisationError generalisation_error",
+    ".features": "random_features tangent_features",
+    ".generalisation": "OptimalStopping optimal_stopping",
+    ".interpolation": "Line LineSeries line_series predict_along_line",
+    ".linear_model": "fit_linear_model gaussian_kernel kernel_regression linear_kernel",
+    ".one_to_one": "OneToOne last_layer_only one_to_one",
+    ".penultimate_step": "PenultimateStep penultimate_step",
+    ".predict": "predict",
+    ".regularisation": "regularisation_correlation regularisation_tensor",
+    ".targets": "rescaled_targets smooth_labels",
+}
+__all__ = _offered(__name__, _NAMES)

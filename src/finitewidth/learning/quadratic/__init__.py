@@ -19,4 +19,9 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     )
     from .nearly_kernel import NearlyKernel as NearlyKernel, nearly_kernel as nearly_kernel
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".complexity": "FeatureCount PolynomialFit couplings_at_order feature_count polynomial_fit",
+    ".model": "QuadraticFit QuadraticModel quadratic_regression",
+    ".nearly_kernel": "NearlyKernel nearly_kernel",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -7,4 +7,7 @@ from ..._lazy import offered as _offered
 if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .train import LazyWeights as LazyWeights, TrainedNetworks as TrainedNetworks, train as train
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".train": "LazyWeights TrainedNetworks train",
+}
+__all__ = _offered(__name__, _NAMES)

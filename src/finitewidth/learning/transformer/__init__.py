@@ -11,4 +11,11 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .text import Text as Text, python_manual as python_manual
     from .training import Training as Training, train as train
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".diagnostics": "entropy_at_initialisation gradient_norms",
+    ".model": "LanguageModel Shaping",
+    ".schedules": "recover",
+    ".text": "Text python_manual",
+    ".training": "Training train",
+}
+__all__ = _offered(__name__, _NAMES)

@@ -23,4 +23,17 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .tokens import equal_tokens as equal_tokens
     from .transformer import ShapedTransformer as ShapedTransformer
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".ablations": "AblatedAttention FiniteStack",
+    ".activation": "ShapedActivation ShapedReLU ShapedSmooth shaped_relu shaped_smooth",
+    ".attention": "ShapedAttention",
+    ".bends": "SlopeTensors slope_tensors",
+    ".block": "ShapedBlock",
+    ".finite": "Block BlockNetwork",
+    ".layer_norm": "LayerNormTransformer",
+    ".mlp": "ShapedMLP",
+    ".resnet": "ShapedResNet",
+    ".tokens": "equal_tokens",
+    ".transformer": "ShapedTransformer",
+}
+__all__ = _offered(__name__, _NAMES)

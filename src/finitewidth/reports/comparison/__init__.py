@@ -11,4 +11,11 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
     from .laws import LawComparison as LawComparison
     from .predictions import PredictionComparison as PredictionComparison
 
-__all__ = _offered(__name__)
+_NAMES = {
+    ".compare": "compare",
+    ".feature_laws": "FeatureComparison",
+    ".flows": "Comparison",
+    ".laws": "LawComparison",
+    ".predictions": "PredictionComparison",
+}
+__all__ = _offered(__name__, _NAMES)
