@@ -1,15 +1,23 @@
 """Every error and warning a user of the library can meet."""
 
+import copyreg
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class ArgumentError(ValueError):
-    """An argument cannot be used: names it, says what came and what is wanted."""
+    """An argument cannot be used: names it, says what came and what is wanted, each of which is a field in words."""
 
     def __init__(self, argument: str, got: object, want: str):
         super().__init__(f"`{argument}`: got {got}; expected {want}.")
         self.argument = argument
+        self.got = f"{got}"
+        self.want = want
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By default Python would call the class with the text alone, in the process that waits for the error.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class ShapeError(ArgumentError):

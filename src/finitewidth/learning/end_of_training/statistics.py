@@ -46,8 +46,7 @@ class Statistics:
             _, vectors = positive_spectrum(self.H[: self.trained, : self.trained], "x_train")
         except DomainError as error:
             want = "a positive one: training inputs that differ, and widths at which the correction H1/n is small"
-            got = str(error).partition("got ")[2].partition(";")[0]
-            raise DomainError("x_train", f"{got}, to order 1/n", want) from None
+            raise DomainError("x_train", f"{error.got}, to order 1/n", want) from None
         turn = np.eye(len(self.H))
         turn[: self.trained, : self.trained] = vectors
         tensors = {name: _four_times(turn, tensor) for name, tensor in self.tensors.items()}

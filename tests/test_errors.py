@@ -1,0 +1,77 @@
+"""Errors say in fields what they say in words, and arrive whole in another process."""
+
+import copy
+import importlib
+import pickle
+import re
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import finitewidth as fw
+from finitewidth.learning.end_of_training.statistics import Statistics
+
+PACKAGE = Path(fw.__file__).parent
+CLASS = re.compile(r"^ *class (\w+)\([^)]*(?:Error|Exception|Warning|Group)\b", re.MULTILINE)
+
+MADE_FROM = {
+    "ArgumentError": ("x", 3, "a matrix; no number"),
+    "ShapeError": ("x", "an array of shape (3,)", "a matrix"),
+    "DomainError": ("steps", -1, "a positive number"),
+    "NotTunableError": ("sin", "its critical point repels"),
+    "UnknownNameError": ("activation", "tahn", ["tanh", "relu"]),
+    "BlowUpError": ("`kernel` of MLP leaves the finite numbers: take fewer layers.",),
+    "ValidityWarning": ("not to be trusted",),
+}
+
+
+def error_classes():
+    """Those of every module of the package, public or not."""
+    for file in PACKAGE.rglob("*.py"):
+        for name in CLASS.findall(file.read_text("utf-8")):
+            module = ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
+            yield getattr(importlib.import_module(module), name)
+
+
+def test_every_error_survives_pickle_and_copy():
+    classes = list(error_classes())
+    assert {kind.__name__ for kind in classes} == set(MADE_FROM)
+    for kind in classes:
+        error = kind(*MADE_FROM[kind.__name__])
+        error.add_note("a note")
+        protocols = range(pickle.HIGHEST_PROTOCOL + 1)
+        sent = (pickle.loads(pickle.dumps(error, protocol)) for protocol in protocols)
+        for other in (copy.copy(error), copy.deepcopy(error), *sent):
+            assert type(other) is kind
+            assert (str(other), repr(other), other.args) == (str(error), repr(error), error.args)
+            assert vars(other) == vars(error)
+
+
+@pytest.mark.parametrize("name", [name for name, arguments in MADE_FROM.items() if len(arguments) > 1])
+def test_fields_are_what_the_text_says(name):
+    error = getattr(fw, name)(*MADE_FROM[name])
+    assert str(error) == f"`{error.argument}`: got {error.got}; expected {error.want}."
+    assert error.argument in {"x", "steps", "activation"}
+    assert isinstance(error.got, str)
+
+
+def test_an_error_in_the_words_of_another():
+    """What came stands in the second error whole, whatever signs are in it."""
+    tensors = {name: np.zeros((2, 2, 2, 2)) for name in "ABDFPQRSTU"}
+    singular = Statistics(np.eye(2), np.eye(2), np.ones((2, 2)), tensors, 2)
+    with pytest.raises(fw.DomainError) as caught:
+        singular.turned()
+    assert re.fullmatch(
+        r"a tangent kernel of training inputs with eigenvalues from \S+ to 2, to order 1/n", caught.value.got
+    )
+
+
+def test_a_pool_of_processes_hands_errors_on():
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        error = pool.submit(fw.MLP, "tahn", (2, 8, 1)).exception(timeout=120)
+    assert isinstance(error, fw.UnknownNameError)
+    assert error.argument == "activation"
+    assert "did you mean 'tanh'" in error.want
