@@ -1,44 +1,91 @@
-"""How much memory there is, so that what will not fit is refused before it is begun."""
+"""How much memory there is, so that what will not fit is refused before it is begun: the one check for every verb."""
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from ._errors import DomainError
 
-_LINUX = Path("/proc/meminfo")
-_CONTAINER = Path("/sys/fs/cgroup")
+_PROC = Path("/proc")
+_GROUPS = Path("/sys/fs/cgroup")
+_USUAL = 8 * 10**9  # where no system says how much there is
+_UNITS = ("GB", "TB", "PB", "EB")
 
 
-def available_memory() -> int | None:
-    """Bytes that a new computation may take: those that Linux calls available, or what a container leaves of its share if that is
-    less; elsewhere all there are; `None` if nobody says."""
-    if _LINUX.exists():
-        figures = dict(line.split(":", 1) for line in _LINUX.read_text().splitlines())
-        if "MemAvailable" in figures:
-            return min(1024 * int(figures["MemAvailable"].split()[0]), _left_in_container())
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None
-
-
-def _left_in_container() -> int:
+def available_memory() -> int:
+    """Bytes that a new computation may take: those that Linux calls available, or what a container or `ulimit -v` leaves of its share
+    if that is less; elsewhere all there are."""
     try:
-        most, taken = ((_CONTAINER / name).read_text().strip() for name in ("memory.max", "memory.current"))
-        return int(most) - int(taken)
-    except (OSError, ValueError):  # no container, or one without a limit
+        figures = dict(line.split(":", 1) for line in (_PROC / "meminfo").read_text().splitlines())
+        free = 1024 * int(figures["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        free = _physical_memory()
+    return max(0, min(free, *_left_in_groups(), _left_of_addresses()))
+
+
+def _physical_memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return _USUAL
+
+
+def _left_in_groups() -> Iterator[int]:
+    """What each control group of this process, and each above it, leaves of its limit; in a container the path is the host's, and the
+    container's own group is where all are mounted."""
+    yield sys.maxsize
+    try:
+        lines = (_PROC / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        if controllers in ("", "memory"):
+            mounted = _GROUPS / controllers
+            names = ("limit_in_bytes", "usage_in_bytes") if controllers else ("max", "current")
+            own = mounted / path.lstrip("/")
+            for folder in (own, *own.parents):
+                if folder == mounted or mounted in folder.parents:
+                    yield _left_in(folder, *names)
+
+
+def _left_in(group: Path, limit: str, usage: str) -> int:
+    try:
+        most, taken = (int((group / f"memory.{name}").read_text()) for name in (limit, usage))
+        counts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):  # no limit
         return sys.maxsize
+    # Copies of files, which the kernel gives up when it needs the room, count as taken.
+    return most - taken + int(counts.get("inactive_file", 0))
+
+
+def _left_of_addresses() -> int:
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        pages = int((_PROC / "self" / "statm").read_text().split()[0])
+    except (ImportError, OSError, ValueError):
+        return sys.maxsize
+    return sys.maxsize if most == resource.RLIM_INFINITY else most - pages * resource.getpagesize()
 
 
 def check_memory(needed: float, argument: str, what: str, want: str) -> None:
-    """`DomainError` for `what`, which needs so many bytes, if there are not as many."""
+    """`DomainError` for `what`, which needs so many bytes, if there are not as many.
+
+    Called before any work, with the caller's argument, what came with it (`200 inputs, whose V has 12.8 GB alone: L N^4 numbers`) and what
+    would fit. It needs shapes only, so it serves under `jit` too.
+    """
     there = available_memory()
-    if there is not None and needed > there:
+    if needed > there:
         raise DomainError(
             argument, f"{what}: {gigabytes(needed)} of memory where {gigabytes(there)} are available", want
         )
 
 
 def gigabytes(count: float) -> str:
-    """`12.3 GB`."""
-    return f"{count / 1e9:.3g} GB"
+    """`12.3 GB`, or the unit in which it is less than a thousand."""
+    size, unit = count / 1e9, 0
+    while size >= 999.5 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.3g} {_UNITS[unit]}"

@@ -69,7 +69,7 @@ def most_lazy_bytes(plan: Plan) -> float:
 def warn_of_memory(plan: Plan) -> None:
     """Says so if the run fits only where directions repeat."""
     most, there = most_lazy_bytes(plan), available_memory()
-    if there is not None and most > there:
+    if most > there:
         warn(
             f"Lazy training of {plan.net!r} takes up to {gigabytes(most)} of memory where {gigabytes(there)} are available. It fits only "
             "if directions repeat, as they do while signals move slowly, and stops at the step at which it does not."
@@ -85,7 +85,7 @@ def _check_room(plan: Plan, network: LearningNetwork, step: int) -> None:
         blocks * BLOCK * (weights.right.images.length + weights.left.images.length) for weights in network.lazy_weights
     )
     vectors = 8 * asked * max(plan.drawn.widths)
-    if there is not None and 8 * (numbers + vectors) > there:
+    if 8 * (numbers + vectors) > there:
         held = sum(
             (len(weights.right.directions) + len(weights.left.directions))
             * (weights.right.images.length + weights.left.images.length)
