@@ -1,6 +1,6 @@
 """Tests run in float64 with all annotations checked; `references` and other helpers beside this file can be imported.
 
-Two tiers: what decides correctness runs always; with `--measured` also what is slow, compiled as users run it.
+What decides correctness runs always; with `--measured` or `--recorded` the tests of that mark instead, compiled as users run them.
 """
 
 import contextlib
@@ -16,6 +16,10 @@ import threadpoolctl
 HERE = Path(__file__).parent
 MAPPED_REGIONS = Path("/proc/self/maps")
 MANY_REGIONS = 20_000  # Linux allows a process 65,530
+ON_DEMAND = {
+    "measured": "large ensembles, whole figures",
+    "recorded": "numbers as they were when they were written down",
+}
 
 jax.config.update("jax_enable_x64", True)
 # Compiled code for the next run, and for other workers; another place may be given where it survives a clean checkout.
@@ -42,36 +46,46 @@ pytest.raises = raises
 
 
 def pytest_addoption(parser):
-    parser.addoption("--measured", action="store_true", help="run the measured tier, and only it")
+    for mark, what in ON_DEMAND.items():
+        parser.addoption(f"--{mark}", action="store_true", help=f"run the tests marked {mark}, not the others: {what}")
+
+
+def asked_for(config):
+    """The marks whose tests are to run instead of the others."""
+    return {mark for mark in ON_DEMAND if config.getoption(f"--{mark}")}
+
+
+def pytest_configure(config):
+    """For what modules share, too, which is made before their first test."""
+    if not asked_for(config):
+        jax.config.update("jax_disable_most_optimizations", True)
+
+
+def pytest_collection_modifyitems(config, items):
+    wanted = asked_for(config)
+    chosen = []
+    for item in items:
+        marks = {mark for mark in ON_DEMAND if item.get_closest_marker(mark)}
+        if marks & wanted or not (marks or wanted):
+            chosen.append(item)
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
 
 
 def pytest_collection_finish(session):
     """Traces of programs are many small objects that live long: to look for rubbish among them as usual takes a tenth of the time."""
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
-    if not session.config.getoption("--measured"):
+    if not asked_for(session.config):
         threadpoolctl.threadpool_limits(
             1
         )  # each worker has one core: threads of linear algebra would wait for each other
 
 
-def pytest_configure(config):
-    """For what modules share, too, which is made before their first test."""
-    if not config.getoption("--measured"):
-        jax.config.update("jax_disable_most_optimizations", True)
-
-
-def pytest_collection_modifyitems(config, items):
-    measured = config.getoption("--measured")
-    chosen = [item for item in items if (item.get_closest_marker("measured") is not None) == measured]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    items[:] = chosen
-
-
 @pytest.fixture(autouse=True)
 def compiled_in_haste(request):
-    """Most tests wait for the compiler, not for what it compiles; measured ones run what users run."""
-    optimised = any(request.node.get_closest_marker(name) for name in ("measured", "optimised"))
+    """Most tests wait for the compiler, not for what it compiles; those on demand run what users run."""
+    optimised = any(request.node.get_closest_marker(name) for name in (*ON_DEMAND, "optimised"))
     jax.config.update("jax_disable_most_optimizations", not optimised)
 
 

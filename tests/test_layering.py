@@ -72,38 +72,53 @@ def complaints(source: str, package: tuple[str, ...], room: str) -> list[str]:
 
 
 FILES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+SOURCES = {file: (PACKAGE / file).read_text("utf-8") for file in FILES}
 
 
-@pytest.mark.parametrize("file", FILES, ids=str)
-def test_imports_go_down_only(file):
-    if file == Path("__init__.py"):
-        return  # the package's own front door may look at every room
-    room = room_of((*file.parts[:-1], file.stem))
-    source = (PACKAGE / file).read_text("utf-8")
-    if room is None:
-        assert rooms_imported(source, file.parts[:-1]) == set()
-        return
-    assert room in FLOOR, f"{file} is in no known room"
-    assert complaints(source, file.parts[:-1], room) == []
+def rooms_of_files() -> dict[Path, str | None]:
+    """The room of every file but the package's own front door, which may look at every room."""
+    return {file: room_of((*file.parts[:-1], file.stem)) for file in FILES if file != Path("__init__.py")}
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("from ..gaussian import expectation", []),
-        ("from .._errors import DomainError", []),
-        ("from . import kernel\nfrom .kernel import step", []),
-        ("import jax\nfrom jax import numpy", []),
-        ("from ..ensembles.chain import x", ["expansion and ensembles are on one floor"]),
-        ("from finitewidth.critical import x", ["critical is above expansion"]),
-        ("from .. import critical", ["critical is above expansion"]),
-        ("import finitewidth.reports.html", ["reports is above expansion"]),
-        ("def f():\n    from ..cli import main", ["cli is above expansion"]),
-        ("from ..basement import x", ["basement is not a room"]),
-    ],
-)
-def test_the_rule_itself(source, expected):
-    assert complaints(source, ("expansion",), "expansion") == expected
+def test_every_file_is_in_a_known_room():
+    lost = [f"{file}: no room {room}" for file, room in rooms_of_files().items() if room not in {None, *FLOOR}]
+    assert not lost, "\n".join(["add the room to FLOORS, or move:", *lost])
+
+
+def test_imports_go_down_only():
+    wrong = [
+        f"{file}: {complaint}"
+        for file, room in rooms_of_files().items()
+        if room in FLOOR
+        for complaint in complaints(SOURCES[file], file.parts[:-1], room)
+    ]
+    assert not wrong, "\n".join(["imports go down only:", *wrong])
+
+
+def test_private_modules_import_no_room():
+    wrong = [
+        f"{file}: imports {room}"
+        for file, own in rooms_of_files().items()
+        if own is None
+        for room in sorted(rooms_imported(SOURCES[file], file.parts[:-1]))
+    ]
+    assert not wrong, "\n".join(["private modules at the top import no room:", *wrong])
+
+
+def test_the_rule_itself():
+    cases = {
+        "from ..gaussian import expectation": [],
+        "from .._errors import DomainError": [],
+        "from . import kernel\nfrom .kernel import step": [],
+        "import jax\nfrom jax import numpy": [],
+        "from ..ensembles.chain import x": ["expansion and ensembles are on one floor"],
+        "from finitewidth.critical import x": ["critical is above expansion"],
+        "from .. import critical": ["critical is above expansion"],
+        "import finitewidth.reports.html": ["reports is above expansion"],
+        "def f():\n    from ..cli import main": ["cli is above expansion"],
+        "from ..basement import x": ["basement is not a room"],
+    }
+    assert {source: complaints(source, ("expansion",), "expansion") for source in cases} == cases
 
 
 class WithoutTypeChecking(ast.NodeTransformer):
@@ -154,21 +169,19 @@ def cycles(graph: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[list[str]
 
 
 def test_no_files_import_each_other_in_a_circle():
-    assert cycles(module_graph({file: (PACKAGE / file).read_text("utf-8") for file in FILES})) == []
+    assert cycles(module_graph(SOURCES)) == []
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        ("from .b import x", "", []),
-        ("from .b import x", "from .a import y", [["room.a", "room.b"]]),
-        ("from . import b", "from . import a", [["room.a", "room.b"]]),
-        ("def f():\n    from .b import x", "import finitewidth.room.a", [["room.a", "room.b"]]),
-        ("if TYPE_CHECKING:\n    from .b import x", "from .a import y", []),
-        ("from ..room import public", "", [["room", "room.a"]]),
-    ],
-)
 @pytest.mark.parametrize("room", ["from .a import public", "if TYPE_CHECKING:\n    from .a import public"])
-def test_circles_are_found(first, second, expected, room):
-    files = {"room/__init__.py": room, "room/a.py": first, "room/b.py": second}
-    assert cycles(module_graph({Path(name): source for name, source in files.items()})) == expected
+def test_circles_are_found(room):
+    cases = {
+        ("from .b import x", ""): [],
+        ("from .b import x", "from .a import y"): [["room.a", "room.b"]],
+        ("from . import b", "from . import a"): [["room.a", "room.b"]],
+        ("def f():\n    from .b import x", "import finitewidth.room.a"): [["room.a", "room.b"]],
+        ("if TYPE_CHECKING:\n    from .b import x", "from .a import y"): [],
+        ("from ..room import public", ""): [["room", "room.a"]],
+    }
+    names = [Path("room") / name for name in ("__init__.py", "a.py", "b.py")]
+    found = {case: cycles(module_graph(dict(zip(names, (room, *case), strict=True)))) for case in cases}
+    assert found == cases
