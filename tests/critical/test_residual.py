@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import integrate, special
 
 import finitewidth as fw
 from finitewidth.critical.large_depth import residual
@@ -99,6 +100,42 @@ def test_critical_points_with_skips():
     assert fw.criticality("linear", gamma=0.5).exponents.p_1 is None
     with pytest.raises(fw.ArgumentError, match="gamma"):
         fw.criticality(fw.MLP("relu", (2, 8, 1)), gamma=0.5)
+
+
+def test_the_map_near_a_critical_point_with_skips():
+    r"""$K' = \gamma^2K + C_b + C_W\langle\sigma^2\rangle_K$ meets $K^\star$ with slope one and curvature $2\tilde a_1$, by SciPy's
+    quadrature: GELU has all three numbers other than zero; tanh, $\langle\tanh^2\rangle = K - 2K^2$, has $\tilde a_1 = -2(1-\gamma^2)$."""
+    gamma = 0.5
+    point = fw.criticality("gelu", gamma=gamma).point
+
+    def step(K):
+        def weighed(z):
+            return (z * special.ndtr(z)) ** 2 * math.exp(-(z**2) / (2 * K)) / math.sqrt(2 * math.pi * K)
+
+        reach = 12 * math.sqrt(K)
+        average = integrate.quad(weighed, -reach, reach, epsabs=0, epsrel=1e-13, limit=200)[0]
+        return gamma**2 * K + point.C_b + point.C_W * average
+
+    K, h = point.K_star, 0.03
+    left, here, right = (step(K + change) for change in (-h, 0.0, h))
+    assert point.C_b > 0.01
+    assert here == pytest.approx(K, rel=1e-10)
+    assert (right - left) / (2 * h) == pytest.approx(1, abs=1e-4)
+    assert (right - 2 * here + left) / (2 * h**2) == pytest.approx(point.a1_tilde, rel=2e-3)
+    assert fw.criticality("tanh", gamma=gamma).point.a1_tilde == pytest.approx(-2 * (1 - gamma**2), rel=1e-12)
+
+
+@pytest.mark.parametrize(("a_plus", "a_minus", "p_1"), [(1.0, -1.0, None), (-0.7, -0.7, None), (1.0, -0.9, -1.0)])
+def test_mean_kernels_with_skips_stay_where_squares_do(a_plus, a_minus, p_1):
+    r"""$\sigma^2 = a^2z^2$, as of $|z|$: the mean over weights of the next mean square, $(\gamma^2 + C_Wa^2)$ times this one at $C_b = 0$,
+    is this one whatever the neurons are, so that $G^{\{1\}}$ vanishes; unequal squares feel the odd part of their law."""
+    sigma = fw.activations.scale_invariant(a_plus, a_minus)
+    found = fw.criticality(sigma, gamma=0.6)
+    assert found.exponents.p_1 == p_1
+    z = np.random.default_rng(0).normal(size=(5, 64))
+    squares = np.where(z > 0, a_plus, a_minus) ** 2 * z**2
+    after = np.mean(0.36 * z**2 + found.point.C_W * squares, axis=1)
+    assert np.allclose(after, np.mean(z**2, axis=1), rtol=1e-13) == (p_1 is None)
 
 
 def test_errors():

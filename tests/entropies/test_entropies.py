@@ -34,6 +34,15 @@ def test_tables_against_scipy():
     assert cross_entropy([1.0, 0.0], [1.0, 0.0]) == 0.0
 
 
+@pytest.mark.parametrize("off", [5e-10, -5e-10])
+def test_probabilities_may_be_rounded(off):
+    """To 1e-9: what a float64 sum leaves, or twelve printed digits, is let pass; more is refused, and one can see how much it is."""
+    third = np.full(3, 1 / 3)
+    assert entropy(third + off / 3) == pytest.approx(np.log(3), abs=1e-9)
+    with pytest.raises(fw.DomainError, match=rf"add up to {1 + 4 * off:.12g},"):
+        entropy(third + 4 * off / 3)
+
+
 def test_tripartite_information_of_bits():
     r"""PDLT (A.24): three copies of a bit share $\log2$, three of which one is the sum of the others $-\log2$."""
     copies, parity = np.zeros((2, 2, 2)), np.zeros((2, 2, 2))

@@ -9,7 +9,7 @@ from .._entry import entry
 from .._errors import DomainError, ShapeError
 from .._validation import as_floats
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # of a sum in float64, and of probabilities printed with some digits
 
 
 def _as_distribution(p: Any, argument: str) -> Float[np.ndarray, "..."]:
@@ -19,7 +19,7 @@ def _as_distribution(p: Any, argument: str) -> Float[np.ndarray, "..."]:
         raise ShapeError(argument, f"shape {array.shape}", "at least one probability")
     if array.ndim == 0 or (array < 0).any() or abs(array.sum() - 1) > _ROUNDING:
         raise DomainError(
-            argument, f"entries that add up to {array.sum():.6g}, the least of them {array.min():.3g}", "probabilities"
+            argument, f"entries that add up to {array.sum():.12g}, the least of them {array.min():.3g}", "probabilities"
         )
     return array
 

@@ -168,6 +168,9 @@ def test_models_compared():
     weights = np.exp(expected) * [1.0, 1.0, 2.0]
     np.testing.assert_allclose(found.probabilities, weights / weights.sum(), rtol=1e-9)
     assert found.best == int(np.argmax(weights))
+    favourite = int(np.argmin(expected))  # of the prior, strongly; of the data least
+    prior = np.where(np.arange(3) == favourite, 1e9, 1.0)
+    assert learning.ModelComparison(found.nets, found.log_evidence, np.log(prior)).best == favourite
     np.testing.assert_array_equal(found.table().columns["probability"], found.probabilities)
     at_infinity = fw.compare_models(nets[:2], PAIR, [1.0, 0.5], order=0)
     assert at_infinity.log_evidence[0] == at_infinity.log_evidence[1]

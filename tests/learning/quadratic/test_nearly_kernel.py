@@ -169,6 +169,19 @@ def test_counts_and_polynomials():
     assert np.linalg.norm(more.coefficients) < np.linalg.norm(through.coefficients)
 
 
+def test_flat_pieces_of_a_polynomial_are_no_turns():
+    """A step too small to be seen in floating point, beside a number far larger, is flat: a line that stands still there does not turn,
+    a parabola whose lowest point lies there turns once."""
+    x = np.array([-1.0, 0.0, 1.0])
+    line = fw.learning.polynomial_fit(x, 1e6 + x, 1, [-1.0, 0.5, 0.5 + 1e-12, 1.0])
+    parabola = fw.learning.polynomial_fit(x, 1e6 + x**2, 2, [-1.0, -1e-12, 1e-12, 1.0])
+    for fit, turns in ((line, 0), (parabola, 1)):
+        assert fit.fitted[1] == fit.fitted[2]
+        assert fit.turns == turns
+    flat = fw.learning.polynomial_fit(x, np.ones(3), 0, np.linspace(-1, 1, 5))
+    assert flat.turns == 0
+
+
 def bad(**changes):
     quadratic = model(0.1)
     return {"k": quadratic.kernel, "mu": quadratic.meta_kernel, "y": Y} | changes
