@@ -6,6 +6,8 @@ What decides correctness runs always; with `--measured` or `--recorded` the test
 import contextlib
 import gc
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -27,6 +29,9 @@ CACHE = os.environ.get("FINITEWIDTH_TEST_CACHE", str(HERE.parent / ".pytest_cach
 jax.config.update("jax_compilation_cache_dir", CACHE)
 os.environ["JAX_COMPILATION_CACHE_DIR"] = CACHE  # for processes that tests start
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+# XLA's older code generator and one module a program: two fifths of the fast tier's time. Names that a compiler may not know: it then
+# ends the process, so that another one tries.
+HASTE = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
 _raises = pytest.raises
 
@@ -57,8 +62,18 @@ def asked_for(config):
 
 def pytest_configure(config):
     """For what modules share, too, which is made before their first test."""
-    if not asked_for(config):
-        jax.config.update("jax_disable_most_optimizations", True)
+    if asked_for(config):
+        return
+    jax.config.update("jax_disable_most_optimizations", True)
+    is_worker = hasattr(config, "workerinput")  # which has the environment of who started it
+    if not is_worker and "XLA_FLAGS" not in os.environ and compiler_knows(HASTE):
+        os.environ["XLA_FLAGS"] = HASTE
+
+
+def compiler_knows(flags):
+    """Seen in a process of its own; of this one they are read when it first computes, which is later."""
+    program = [sys.executable, "-c", "import jax; jax.jit(abs)(1.0)"]
+    return subprocess.run(program, env=os.environ | {"XLA_FLAGS": flags}, capture_output=True).returncode == 0
 
 
 def pytest_collection_modifyitems(config, items):
