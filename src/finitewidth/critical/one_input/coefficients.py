@@ -25,6 +25,7 @@ from .one_sided import one_sided
 
 _VANISHING = 1e-9  # of the sum of absolute contributions, or of the size of the activation: what is less is rounding
 _ORDERS = (5, 9)  # derivatives taken: enough for a_2; more only for activations fine-tuned to have no a_1, a_2
+_REACHED = np.logspace(-4, 3, 57)  # distances from zero: standard deviations of the kernels in a table
 
 
 def _absolute_moment(n: int) -> float:
@@ -188,7 +189,19 @@ def is_straight(activation: Activation) -> bool:
     return bool(np.allclose(values, np.concatenate([z * right[1], -z * left[1]]), rtol=1e-13, atol=0.0))
 
 
+def _without_rounding(derivatives: np.ndarray) -> np.ndarray:
+    """The derivatives whose Taylor terms count beside the others at some distance from zero, and zeros for the others.
+
+    One that should vanish is read as 1e-17 or less: alone in its power of K, its sign would decide what the kernel does.
+    """
+    orders = np.arange(len(derivatives))
+    terms = np.abs(derivatives) / np.array([math.factorial(p) for p in orders]) * _REACHED[:, None] ** orders
+    counts = (terms > _VANISHING * terms.max(axis=1, keepdims=True)).any(axis=0)
+    return np.where(counts, derivatives, 0.0)
+
+
 def _series(activation: Activation, right: np.ndarray, left: np.ndarray) -> KernelSeries:
+    right, left = _without_rounding(right), _without_rounding(left)
     unit = size(activation.value)
     factorials = np.array([math.factorial(p) for p in range(len(right))])
     right_taylor, left_taylor = right / factorials, left / factorials
