@@ -72,21 +72,105 @@ def powers(factor, layers=11):
     ],
 )
 def test_sizes_on_both_sides(factor, layers, problems):
-    assert verdicts(powers(factor, layers), np.zeros(layers))[0] == problems
+    assert verdicts(powers(factor, layers), np.zeros(layers), np.ones(1))[0] == problems
 
 
 @pytest.mark.parametrize(("second", "problems"), [(0.59, ()), (0.61, ("signals vanish",))])
 def test_powers_of_depth_are_no_problem(second, problems):
     """The second half of the layers against the first, in logarithms; PDLT (5.92): a critical tanh network falls as 1/l."""
     logs = np.array([0.0, -1.0, -1.0 - second])
-    assert verdicts(np.exp(2.5 * logs), np.zeros(3))[0] == problems
-    assert verdicts(1 / np.arange(1.0, 41.0), np.zeros(40))[0] == ()
+    assert verdicts(np.exp(2.5 * logs), np.zeros(3), np.ones(1))[0] == problems
+    assert verdicts(1 / np.arange(1.0, 41.0), np.zeros(40), np.ones(1))[0] == ()
 
 
 @pytest.mark.parametrize(("last", "problems"), [(0.9899, ()), (0.9901, ("inputs collapse",))])
 def test_correlations_on_both_sides(last, problems):
-    assert verdicts(np.ones(3), np.array([0.2, 0.5, last]))[0] == problems
-    assert verdicts(np.ones(3), np.array([0.995, 0.995, last]))[0] == ()
+    assert verdicts(np.ones(3), np.array([0.2, 0.5, last]), np.ones(1))[0] == problems
+    assert verdicts(np.ones(3), np.array([0.995, 0.995, last]), np.ones(1))[0] == ()
+
+
+def jacobians(params, x):
+    """From the first layer to the last, one for each input, by the chain rule."""
+    signals = list(perceptron(params, x).values())
+    found = np.broadcast_to(np.eye(len(params[0])), (len(x), *params[0].shape))
+    for W, z in zip(params[1:], signals, strict=False):
+        found = W @ ((1 - np.tanh(z) ** 2)[:, :, None] * found)
+    return found
+
+
+@pytest.mark.parametrize(("C_W", "problems"), [(9.0, ("gradients explode",)), (1.6, ()), (0.4, ("signals vanish",))])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_differences_grow_as_gradients_do(C_W, problems, dtype):
+    """PDLT (5.54), (9.88): the trace of J'J, which is that of JJ', in standard errors of random directions; saturated tanh networks are
+    chaotic while their signals stay as they are, whether two inputs lie close together or not."""
+    params, x = drawn(C_W, width=60), np.random.default_rng(1).normal(size=(6, 60))
+    x = np.concatenate([x, x + 1e-3]).astype(dtype)
+    found = fw.diagnose(perceptron, params, x)
+    assert found.problems == problems
+    assert found.differences is not None
+    J = jacobians(params, x)
+    # A difference of x reaches the first layer through its weights.
+    squares = np.swapaxes(J @ params[0], 1, 2) @ (J @ params[0]), params[0].T @ params[0]
+    traces = [np.mean(np.trace(each, axis1=-2, axis2=-1)) for each in squares]
+    spread = np.sqrt(2 * np.mean(np.sum(squares[0] ** 2, axis=(1, 2)))) / traces[0]
+    expected = traces[0] / traces[1]
+    assert abs(found.differences[-1] / expected - 1) < 4 * spread / np.sqrt(4 * len(x) / 2)  # near-copies count as one
+
+
+def test_the_factor_of_gradients_is_said():
+    words = str(fw.diagnose(perceptron, drawn(9.0, width=60), np.random.default_rng(1).normal(size=(6, 60))))
+    assert words.startswith("Worth changing: gradients explode.\nSmall differences between inputs grow by a factor of ")
+    assert "gradients as much on their way back: take a smaller variance of weights" in words
+
+
+@pytest.mark.parametrize(
+    ("factor", "problems"),
+    [
+        (10.1, ("gradients explode",)),
+        (9.9, ()),
+        (1 / 9.9, ()),
+        (1 / 10.1, ("gradients vanish",)),
+    ],
+)
+def test_gradients_on_both_sides(factor, problems):
+    found, advice = verdicts(np.ones(11), np.zeros(11), powers(factor))
+    assert found == problems
+    assert len(advice) == len(problems)
+    if problems:
+        assert (
+            f"by a factor of {max(factor, 1 / factor):.3g} in mean square within 11 layers, 1.26 a layer" in advice[0]
+        )
+    assert verdicts(np.ones(40), np.zeros(40), 1 / np.arange(1.0, 41.0))[0] == ()  # a power of depth
+
+
+def test_gradients_that_go_with_signals_are_not_named_twice():
+    assert verdicts(powers(11.0), np.zeros(11), powers(11.0))[0] == ("signals explode",)
+    assert verdicts(powers(11.0), np.zeros(11), powers(1 / 11.0))[0] == ("signals explode", "gradients vanish")
+
+
+def test_differences_count_while_they_are_small():
+    """Those of a chaotic network grow until they are as large as any: a factor of 1.8 a layer for forty layers is not to be had."""
+    found = fw.diagnose(perceptron, drawn(9.0, depth=40, width=60), np.random.default_rng(1).normal(size=(4, 60)))
+    assert found.problems == ("gradients explode",)
+    layers = int(str(found).split("mean square within ")[1].split(" layers")[0])
+    assert 10 < layers < 30  # from 1e-6 to 1e-2, at 1.5 to 2.5 a layer
+
+
+def test_where_gradients_cannot_be_looked_at():
+    """Tokens have no neighbours, and a function that draws numbers has no differences."""
+    embedding, random = np.random.default_rng(0).normal(size=(5, 8)), np.random.default_rng(1)
+
+    def of_tokens(params, x):
+        return {"first": embedding[x], "second": embedding[x] @ np.eye(8)}
+
+    def noisy(params, x):
+        return {"first": random.normal(size=(3, 8)), "second": random.normal(size=(3, 8))}
+
+    for found in (fw.diagnose(of_tokens, None, np.array([1, 2, 3])), fw.diagnose(noisy, None, np.ones((3, 2)))):
+        assert found.differences is None
+        assert str(found).startswith(
+            "No problem found in sizes and correlations of signals.\nGradients were not looked at"
+        )
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,15 @@ from .._result import Result
 from .._validation import as_numbers
 from ..expansion import flow
 from ..networks import LayeredNetwork, as_layered
+from .differences import grown_differences, while_small
 
 _FACTOR = 10.0  # over all layers: less is no problem at any depth
 _STEADY = 0.6  # of the change in the first half of the layers, in logarithms: the second half of a power of depth changes by less
 _COLLAPSED = 0.99  # a correlation
+_NOT_TRIED = (
+    "Gradients were not looked at: that takes inputs that are floating-point numbers, and a function that answers nearly equal ones "
+    "nearly alike."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +31,10 @@ class Diagnosis(Result):
     - `layers`: their names; `mean_square`: of a layer's signals over inputs and neurons; `correlation`: the median over pairs of inputs.
     - `expected_mean_square`, `expected_correlation`: of infinitely wide networks like `nearest`, for the same inputs, from the first named
       layer on; `None` without one.
-    - `problems`: "signals explode", "signals vanish", "inputs collapse" with depth; `advice`: what to change, one line each.
+    - `differences`: the mean square of small differences between inputs, relative to the first named layer, as gradients grow on
+      their way back from a layer; `None` where they cannot be tried, for inputs that are not floating-point numbers.
+    - `problems`: "signals explode", "signals vanish", "inputs collapse", "gradients explode" and "gradients vanish" with depth;
+      `advice`: what to change, one line each.
     """
 
     axes = ("layer",)
@@ -35,12 +43,14 @@ class Diagnosis(Result):
     correlation: Float[np.ndarray, " layers"]
     expected_mean_square: Float[np.ndarray, " layers"] | None
     expected_correlation: Float[np.ndarray, " layers"] | None
+    differences: Float[np.ndarray, " layers"] | None
     layers: tuple[str, ...]
     problems: tuple[str, ...]
     advice: tuple[str, ...]
 
     def __str__(self) -> str:
-        head = "No problem found." if not self.problems else f"Worth changing: {', '.join(self.problems)}."
+        looked_at = "" if self.differences is not None else " in sizes and correlations of signals"
+        head = f"Worth changing: {', '.join(self.problems)}." if self.problems else f"No problem found{looked_at}."
         return "\n".join([head, *self.advice])
 
 
@@ -59,7 +69,8 @@ def diagnose(f: Callable[[Any, Any], Any], params: Any, x: Any, nearest: Layered
       named layer.
 
     Verdicts: over all layers the mean square of signals changes by more than a factor of ten, and as an exponential, the second half of the
-    layers by as much as the first or nearly; or the median correlation of two inputs rises above 0.99 from below.
+    layers by as much as the first or nearly; or the median correlation of two inputs rises above 0.99 from below; or that of small
+    differences between inputs changes as much, where signals do not: `f` is called a few times more with `x` a thousandth beside.
 
     Examples:
         >>> def layers(W, x):
@@ -73,10 +84,17 @@ def diagnose(f: Callable[[Any, Any], Any], params: Any, x: Any, nearest: Layered
     )
     mean_square, correlation = np.asarray(squares), np.asarray(correlations)
     expected = (None, None) if nearest is None else _expected(as_layered(nearest, "nearest"), first[0], len(names))
-    problems, advice = verdicts(mean_square, correlation)
+    relative = grown_differences(lambda near: _named(_called(f, params, near))[1], x, signals)
+    if relative is None:
+        differences = None
+        problems, advice = verdicts(mean_square, correlation, np.ones(1))
+        advice = (*advice, _NOT_TRIED)
+    else:
+        differences = relative * mean_square / (relative[0] * mean_square[0])
+        problems, advice = verdicts(mean_square, correlation, differences[: while_small(relative)])
     if nearest is not None and expected[0] is not None:
         advice = (*advice, _against_theory(mean_square, expected[0], nearest))
-    return Diagnosis(mean_square, correlation, *expected, names, problems, advice)
+    return Diagnosis(mean_square, correlation, *expected, differences, names, problems, advice)
 
 
 def _called(f: Callable[[Any, Any], Any], params: Any, x: Any) -> Any:
@@ -141,14 +159,12 @@ def _expected(net: LayeredNetwork, first: np.ndarray, layers: int) -> tuple[np.n
 
 
 def verdicts(
-    mean_square: Float[np.ndarray, " layers"], correlation: Float[np.ndarray, " layers"]
+    mean_square: Float[np.ndarray, " layers"],
+    correlation: Float[np.ndarray, " layers"],
+    differences: Float[np.ndarray, " small"],
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Problems, and what to change."""
-    factor = float(mean_square[-1] / mean_square[0])
-    per_layer = factor ** (1 / (len(mean_square) - 1))
-    middle = (len(mean_square) - 1) / 2
-    half = np.interp(middle, np.arange(len(mean_square)), np.log(mean_square / mean_square[0]))
-    steady = np.log(factor) / half - 1 >= _STEADY if half else True  # an exponential, not a power
+    """Problems, and what to change; `differences` for as long as they are small."""
+    factor, per_layer, steady = _change(mean_square)
     problems, advice = [], []
     if factor > _FACTOR and steady:
         problems.append("signals explode")
@@ -169,7 +185,36 @@ def verdicts(
             f"Two inputs of correlation {correlation[0]:.3g} leave with {correlation[-1]:.4g}: fewer layers, skip connections "
             "(`recommend` says how strong), or smaller biases keep them apart."
         )
+    of_gradients = _of_gradients(differences)
+    if of_gradients is not None and f"signals {of_gradients[0]}" not in problems:  # else they go with the signals
+        problems.append(f"gradients {of_gradients[0]}")
+        advice.append(of_gradients[1])
     return tuple(problems), tuple(advice)
+
+
+def _change(values: Float[np.ndarray, " layers"]) -> tuple[float, float, bool]:
+    """The factor over all layers and by layer, and whether it is an exponential of depth, not a power."""
+    factor = float(values[-1] / values[0])
+    middle = (len(values) - 1) / 2
+    half = np.interp(middle, np.arange(len(values)), np.log(values / values[0]))
+    steady = np.log(factor) / half - 1 >= _STEADY if half else True
+    return factor, factor ** (1 / max(1, len(values) - 1)), bool(steady)
+
+
+def _of_gradients(differences: Float[np.ndarray, " small"]) -> tuple[str, str] | None:
+    factor, per_layer, steady = _change(differences)
+    if 1 / _FACTOR <= factor <= _FACTOR or not steady:
+        return None
+    within = f"within {len(differences)} layers, {{:.3g}} a layer, and gradients as much on their way back"
+    if factor > _FACTOR:
+        return "explode", (
+            f"Small differences between inputs grow by a factor of {factor:.3g} in mean square {within.format(per_layer)}: take a smaller "
+            "variance of weights, such as `criticality(activation)` says, or weaker residual branches."
+        )
+    return "vanish", (
+        f"Small differences between inputs shrink by a factor of {1 / factor:.3g} in mean square {within.format(1 / per_layer)}: take a "
+        "larger variance of weights and smaller biases, such as `criticality(activation)` says, or skip connections."
+    )
 
 
 def _against_theory(found: np.ndarray, expected: np.ndarray, net: LayeredNetwork) -> str:
