@@ -88,6 +88,21 @@ def test_collapse_of_plain_relu():
     np.testing.assert_allclose(1 - rho, unshaped_relu_collapse(3000), rtol=0.02)
 
 
+@pytest.mark.parametrize(("rho", "least"), [(-0.9, 0.5), (0.2, 0.5), (0.95, 0.1)])
+def test_collapse_begins_where_it_is_a_tenth(rho, least):
+    """Before, its law exceeds what one minus a correlation can be; from there on it is an upper bound, and for inputs that began well
+    apart within a factor of two."""
+    activation, n = shaped_relu(1, -1, exponent=0.25), 10_000
+    first = math.ceil(100 * math.sqrt(18 * math.pi**2 / 2**4 / 0.1))  # layers, of n^{-1/2} of time each
+    end = drift_ode(activation, [[1.0, rho], [rho, 1.0]], first / 100, steps=10)[-1, 0, 1]
+    assert least < (1 - end) / collapse(activation, n, first) < 1
+    with pytest.raises(fw.DomainError, match=f"`depth`: got {first - 1}; expected at least {first} layers"):
+        collapse(activation, n, first - 1)
+    with pytest.raises(fw.DomainError, match="at least 22 layers"):
+        unshaped_relu_collapse(21)
+    assert unshaped_relu_collapse(22) < 0.1
+
+
 def test_residual_relu():
     """rho_0 = 0.2 to s = 1: 0.38396 with norms kept; 0.30123 and norms of e^{1/2} for h + W relu(h)/sqrt(dn)."""
     kept = residual_ode("relu", V0)[-1]
@@ -126,6 +141,7 @@ def test_residual_erf():
         (lambda: drift_ode("relu", V0, 1.0), "activation"),
         (lambda: residual_ode("relu", [[0.0]]), "V0"),
         (lambda: collapse(shaped_relu(1, 1), 100, 100), "activation"),
+        (lambda: collapse(shaped_relu(1, -1), 100, 10**6), "activation"),
     ],
 )
 def test_bad_input(call, argument):

@@ -18,6 +18,7 @@ from .._validation import as_count, as_covariance, as_number
 from ..networks.shaped import ShapedActivation, ShapedReLU
 from .ode import followed
 
+_NEAR = 0.1  # one minus a correlation, from which on its last law holds for inputs that began well apart, within a factor of two
 _MOST_GROWTH = 1e6  # beyond, the time that is left to a blow-up has lost as many digits
 
 
@@ -91,22 +92,38 @@ def collapse(activation: ShapedReLU, n: int, depth: int) -> float:
     r"""$1 - \rho \simeq \frac{18\pi^2}{(c_+-c_-)^4}(d\,n^{-2p})^{-2}$: how inputs collapse at depths well beyond $n^{2p}$,
     for $p < 1/2$.
 
+    Inputs that began close together are closer still. Where this exceeds 0.1, correlations remember their start in any case: such depths
+    are refused, and `drift_ode` follows them.
+
     Examples:
-        >>> round(fw.proportional.collapse(fw.shaped.shaped_relu(), n=100, depth=50), 6)
-        710.611517
+        >>> round(fw.proportional.collapse(fw.shaped.shaped_relu(exponent=0.25), n=100, depth=500), 6)
+        0.071061
     """
     if not isinstance(activation, ShapedReLU) or not activation.chi_squared:
         raise ArgumentError("activation", repr(activation), "a shaped ReLU of two slopes")
-    time = as_count(depth, "depth") * as_count(n, "n") ** (-2 * activation.exponent)
-    return 18 * math.pi**2 / (16 * activation.chi_squared**2 * time**2)
+    if activation.exponent >= 1 / 2:
+        raise ArgumentError(
+            "activation", repr(activation), "an exponent below 1/2: with it, noise moves correlations too"
+        )
+    layers, unit = as_count(depth, "depth"), as_count(n, "n") ** (2 * activation.exponent)
+    return _law_of_collapse(18 * math.pi**2 / (16 * activation.chi_squared**2) * unit**2, layers)
 
 
 @entry()
 def unshaped_relu_collapse(depth: int) -> float:
-    r"""$1 - \rho_\ell \simeq \frac{9\pi^2}{2\ell^2}$ for a plain ReLU, whatever its width.
+    r"""$1 - \rho_\ell \simeq \frac{9\pi^2}{2\ell^2}$ for a plain ReLU, whatever its width, from layer 22 on, where it is a tenth.
 
     Examples:
         >>> round(fw.proportional.unshaped_relu_collapse(50), 6)
         0.017765
     """
-    return 9 * math.pi**2 / (2 * as_count(depth, "depth") ** 2)
+    return _law_of_collapse(9 * math.pi**2 / 2, as_count(depth, "depth"))
+
+
+def _law_of_collapse(strength: float, depth: int) -> float:
+    """`strength` over the square of the depth, which without its beginning is far more than the two that it cannot exceed."""
+    found = strength / depth**2
+    if found > _NEAR:
+        want = f"at least {math.ceil(math.sqrt(strength / _NEAR))} layers: before, inputs remember where they began"
+        raise DomainError("depth", depth, want)
+    return found
