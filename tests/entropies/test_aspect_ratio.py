@@ -67,6 +67,9 @@ def test_residual_networks():
 def test_refusals():
     with pytest.raises(fw.ArgumentError, match="hidden layers"):
         fw.aspect_ratio(fw.MLP("relu", (2, 1)))
+    for norm in ("rms", "layer"):
+        with pytest.raises(fw.ArgumentError, match=f"`net`.*norm='{norm}'"):
+            fw.aspect_ratio(fw.ResidualMLP("relu", width=8, depth=4, gamma=0.5, norm=norm))
     with pytest.raises(fw.NotTunableError):
         fw.aspect_ratio(fw.MLP("sigmoid", (2, 8, 1)))
     with pytest.raises(fw.ArgumentError, match="`nu`"):

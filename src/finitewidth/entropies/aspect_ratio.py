@@ -18,6 +18,7 @@ from .._validation import as_count, as_number
 from ..critical import criticality, optimal_gamma, residual_nu
 from ..critical.classes.classes import UniversalityClass
 from ..networks import LayeredNetwork, ResidualMLP, as_layered
+from ..networks.residual import refuse_norm
 from .mixtures import entropies_of_neurons
 
 _POINTS, _REACH = 49, 6.0  # of the curve, and how far beyond the optimum it goes
@@ -88,6 +89,7 @@ def aspect_ratio(net: LayeredNetwork) -> AspectRatio:
     """
     if as_layered(net).depth < 2:
         raise DomainError("net", "one layer", "a network with hidden layers")
+    refuse_norm(net, "net", "no aspect ratio", "norm=None: how fluctuations of normalised networks grow is not known")
     verdict = criticality(net.activation)
     if verdict.point is None or verdict.exponents is None:
         raise NotTunableError(verdict.activation, verdict.reason)
