@@ -156,3 +156,22 @@ def test_values_to_try_are_positive_numbers(name, values):
     """Complex ones and None were tried as if they were numbers, None as what the block has."""
     with pytest.raises(fw.ArgumentError, match=name):
         recommend_shaping(fw.ShapedAttention(0.2), tokens(0.2), 0.1, **{name: values})
+
+
+def test_blocks_are_recommended_what_they_have():
+    """An MLP has neither gamma nor tau0, a residual network no tau0; a stack has what one of its parts has."""
+    with pytest.raises(fw.DomainError, match=r"`block`.*without weighted branches"):
+        recommend_shaping(fw.ShapedMLP(), tokens(0.2), 0.1)
+    with pytest.raises(fw.ArgumentError, match=r"`temperatures`.*without attention"):
+        recommend_shaping(fw.ShapedResNet(0.2), tokens(0.2), 0.1, temperatures=(1.0,))
+
+
+def test_a_residual_network_is_told_its_gamma(monkeypatch):
+    monkeypatch.setattr(
+        MODULE, "covariance_sde", lambda block, *_, **__: with_fates(explosion=6 if block.parts[0].gamma > 0.15 else 0)
+    )
+    advice = recommend_shaping(fw.ShapedResNet(0.5), tokens(0.2), 0.1)
+    assert (advice.temperatures, advice.recommended, advice.largest_safe_gamma(None)) == ((None,), (0.1, None), 0.1)
+    assert list(advice.table().columns)[:2] == ["gamma", "explosion"]
+    stack = recommend_shaping(fw.ShapedTransformer(fw.ShapedAttention(0.5), fw.ShapedMLP()), tokens(0.2), 0.1)
+    assert stack.temperatures == TEMPERATURES

@@ -351,5 +351,5 @@ def test_only_short_runs_are_not_optimised(monkeypatch):
         assert set(found) == {long}
     found.clear()
     monkeypatch.setattr(module, "_SHORT_RUN", 2**40)
-    fw.advice.recommend_shaping(LINEAR, PAIR, 0.01, gammas=(0.1,), temperatures=(1.0,))
+    fw.advice.recommend_shaping(fw.ShapedResNet(0.1, 0.0, 0.0), PAIR, 0.01, gammas=(0.1,))
     assert set(found) == {True}

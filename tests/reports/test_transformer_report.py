@@ -101,7 +101,7 @@ def test_own_tokens(made_up_transformer):
 def test_advice_at_any_depth():
     """Steps follow depth: at ten widths, 64 of them would be too long to keep covariances positive."""
     block = ShapedResNet(0.5, 0.0, -10.0)
-    advice = recommend_shaping(block, equal_tokens(2, 0.2), 10.0, gammas=(0.05, 0.9), temperatures=(1.0,))
+    advice = recommend_shaping(block, equal_tokens(2, 0.2), 10.0, gammas=(0.05, 0.9))
     assert advice.fates[0][0].collapse == 0.0
     assert advice.fates[-1][0].vanishing > 0.9
 

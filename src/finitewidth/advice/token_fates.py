@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from .._compile import long_run
 from .._entry import entry
-from .._errors import ShapeError
+from .._errors import ArgumentError, DomainError, ShapeError
 from .._result import Result
 from .._table import Table, columns_of_records
 from .._validation import as_covariance, as_floats, as_number
@@ -80,32 +80,35 @@ class ShapingAdvice(Result):
     """Fates for every weight of the branches and every temperature, together, at one depth over width."""
 
     gammas: tuple[float, ...]
-    temperatures: tuple[float, ...]
+    temperatures: tuple[float | None, ...]
+    """A single `None` for a block without attention."""
     fates: tuple[tuple[Fates, ...], ...]
     """By gamma, then by temperature."""
 
     def table(self) -> Table:
         """One row for each weight and temperature."""
         pairs = [(gamma, tau0) for gamma in self.gammas for tau0 in self.temperatures]
-        tried = {"gamma": np.array([gamma for gamma, _ in pairs]), "tau0": np.array([tau0 for _, tau0 in pairs])}
+        tried = {"gamma": np.array([gamma for gamma, _ in pairs])}
+        if None not in self.temperatures:
+            tried["tau0"] = np.array([tau0 for _, tau0 in pairs])
         fates = columns_of_records(fate for row in self.fates for fate in row)
         safe = {"safe": np.array([self.is_safe(*pair) for pair in pairs])}
         return Table({"recommended (gamma, tau0)": self.recommended}, tried | fates | safe)
 
-    def is_safe(self, gamma: float, tau0: float) -> bool:
+    def is_safe(self, gamma: float, tau0: float | None) -> bool:
         """Whether at most one network in twenty explodes, vanishes or collapses."""
         return self.fates[self.gammas.index(gamma)][self.temperatures.index(tau0)].worst <= _ACCEPTED
 
-    def largest_safe_gamma(self, tau0: float) -> float | None:
+    def largest_safe_gamma(self, tau0: float | None) -> float | None:
         """The largest gamma up to which, at this temperature, all are safe."""
         unsafe = [gamma for gamma in self.gammas if not self.is_safe(gamma, tau0)]
         return max((gamma for gamma in self.gammas if not unsafe or gamma < min(unsafe)), default=None)
 
     @property
-    def recommended(self) -> tuple[float, float] | None:
+    def recommended(self) -> tuple[float, float | None] | None:
         """Gamma and temperature to start from: of the temperature nearest to one at which something is safe, the largest safe gamma
         in the range from which trained models start, up to 0.2. `None` if there is none."""
-        for tau0 in sorted(self.temperatures, key=lambda tau0: (abs(math.log(tau0)), -tau0)):
+        for tau0 in sorted(self.temperatures, key=lambda tau0: (abs(math.log(tau0)), -tau0) if tau0 else (0.0, 0.0)):
             largest = self.largest_safe_gamma(tau0)
             if largest is not None and min(self.gammas) <= _LARGEST_START:
                 return max(gamma for gamma in self.gammas if gamma <= min(largest, _LARGEST_START)), tau0
@@ -119,7 +122,7 @@ def recommend_shaping(
     depth_to_width: float,
     seed: int = 0,
     gammas: Sequence[float] = GAMMAS,
-    temperatures: Sequence[float] = TEMPERATURES,
+    temperatures: Sequence[float] | None = None,
 ) -> ShapingAdvice:
     r"""Which weights $\gamma$ of the branches and which temperatures $\tau_0$ of attention, *together*, keep tokens safe.
 
@@ -128,22 +131,28 @@ def recommend_shaping(
 
     **Arguments:**
 
-    - `block`: the block; all but $\gamma$ and $\tau_0$ is kept.
+    - `block`: the block; all but $\gamma$ and $\tau_0$ is kept. One without weighted branches, as `ShapedMLP`, has nothing to recommend.
     - `V0`: the covariance of the input tokens, (m, m).
     - `depth_to_width`: blocks over width.
-    - `gammas`, `temperatures`: the values to try.
+    - `gammas`, `temperatures`: the values to try. A block without attention has no temperature, and none is recommended to it.
 
     Examples:
         >>> V0 = fw.shaped.equal_tokens(2, 0.2)
-        >>> advice = fw.advice.recommend_shaping(fw.ShapedResNet(0.1), V0, 0.1, gammas=(0.1,), temperatures=(1.0,))
+        >>> advice = fw.advice.recommend_shaping(fw.ShapedResNet(0.1), V0, 0.1, gammas=(0.1,))
         >>> advice.recommended
-        (0.1, 1.0)
+        (0.1, None)
     """
+    has_gamma, has_tau0 = (any(hasattr(part, name) for part in block.parts) for name in ("gamma", "tau0"))
+    if not has_gamma:
+        raise DomainError("block", f"{block!r}, without weighted branches", "a block with a gamma to choose")
+    if temperatures is not None and not has_tau0:
+        raise ArgumentError("temperatures", f"{temperatures} for a block without attention", "none")
     start = np.asarray(as_covariance(V0, "V0"))
-    tried = _positive(gammas, "gammas"), _positive(temperatures, "temperatures")
+    given = TEMPERATURES if temperatures is None else temperatures
+    tried = _positive(gammas, "gammas"), _positive(given, "temperatures") if has_tau0 else (None,)
     radius = _FAR * float(np.linalg.norm(start))
 
-    def fates(gamma: float, tau0: float) -> Fates:
+    def fates(gamma: float, tau0: float | None) -> Fates:
         reshaped = block.reshaped(gamma=gamma, tau0=tau0)
         return token_fates(covariance_sde(reshaped, start, depth_to_width, _PATHS, seed, save=1, radius=radius))
 

@@ -34,7 +34,7 @@ def about_shaping(net: BlockNetwork, V0: Float[np.ndarray, "m m"], seed: int) ->
 _WRITTEN = "In every block, with all weights of standard deviation 1/sqrt(fan-in) and no biases:"
 
 
-def initialisation(gamma: float, tau0: float) -> str:
+def initialisation(gamma: float, tau0: float | None) -> str:
     """PyTorch's lines for one block."""
     return (
         f"gamma, tau0 = {gamma:g}, {tau0:g}\n"
@@ -74,7 +74,7 @@ def _data(advice: ShapingAdvice) -> dict[str, Any]:
 
 
 def _table(advice: ShapingAdvice) -> Table:
-    def cell(gamma: float, tau0: float, fate: Fates) -> Cell:
+    def cell(gamma: float, tau0: float | None, fate: Fates) -> Cell:
         shown = worst_share(fate)
         return Words(f"→ {shown.text}", Tone.CHOSEN) if (gamma, tau0) == advice.recommended else shown
 
