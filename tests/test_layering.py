@@ -6,24 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import house
+
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "finitewidth"
 
-# From the ground up. Rooms on one floor do not import each other.
-FLOORS = [
-    {"gaussian"},
-    {"activations"},
-    {"networks"},
-    {"kernels", "results"},
-    {"realised", "runs"},
-    {"exact", "expansion", "proportional", "ensembles"},
-    {"critical"},
-    {"learning", "entropies"},
-    {"advice"},
-    {"figures"},
-    {"reports"},
-    {"cli", "app", "torch"},
-]
-FLOOR = {room: height for height, floor in enumerate(FLOORS) for room in floor}
+FLOOR = {room: height for height, floor in enumerate(house.FLOORS) for room in floor}
 
 
 def room_of(module: tuple[str, ...]) -> str | None:

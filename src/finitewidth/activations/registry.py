@@ -64,4 +64,5 @@ def registered(name: str) -> Activation:
 ACTIVATIONS: dict[str, Activation] = {
     activation.name: replace(activation, maker=(registered, (activation.name,))) for activation in _BUILT_IN
 }
+"""By name, as every verb takes them; `finitewidth activations` lists them with their classes and critical points."""
 ACTIVATIONS["silu"] = ACTIVATIONS["swish"]

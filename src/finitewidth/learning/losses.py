@@ -25,6 +25,7 @@ def cross_entropy(z: Float[Array, "N n_L"], y: Float[Array, "N n_L"]) -> Array:
 
 
 LOSSES: dict[str, Loss] = {"mse": squared_error, "cross_entropy": cross_entropy}
+"""By name: half the squared error, and the cross-entropy of a softmax, each summed over samples."""
 
 
 def as_loss(loss: str | Loss) -> Loss:
