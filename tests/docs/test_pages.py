@@ -1,9 +1,12 @@
 """What the pages say is true: their examples run, the tests they name exist, every formula can be set."""
 
 import ast
+import builtins
+import importlib.util
 import inspect
 import re
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import capabilities
 import finitewidth
 import mathml
 import outputs
+import torch_in_numpy
 from finitewidth import ValidityWarning
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -29,7 +33,11 @@ def name(path):
 
 
 def examples(page):
-    return "\n".join(m["code"] for m in _FENCE.finditer(page.read_text("utf-8")) if m["language"] == "python")
+    return "\n".join(blocks(page.read_text("utf-8")))
+
+
+def blocks(text):
+    return [m["code"] for m in _FENCE.finditer(text) if m["language"] == "python"]
 
 
 def prose(page):
@@ -74,6 +82,37 @@ def wrong_calls(code):
             yield f"{ast.unparse(node)}: {error}"
 
 
+def bound(tree, modules=False):
+    """Names that code gives a meaning, or only those of modules that it imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not modules:
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef) and not modules:
+            yield node.name
+        elif isinstance(node, ast.arg) and not modules:
+            yield node.arg
+
+
+def undefined(code, known=()):
+    """Names that blocks of code, one after the other, use before they have a meaning."""
+    known, missing = {*known, *dir(builtins)}, []
+    for block in code:
+        tree = ast.parse(block)
+        known |= set(bound(tree))
+        missing += [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id not in known]
+    return missing
+
+
+def unexplained(text):
+    """Names that a page does not define above their use, and those that a worked example leaves to other sections: it stands by itself,
+    but for what the page imports."""
+    modules = [name for block in blocks(text) for name in bound(ast.parse(block), modules=True)]
+    worked = [part for part in re.split("^(?=## )", text, flags=re.MULTILINE) if part.startswith("## Worked")]
+    return undefined(blocks(text)) + [name for part in worked for name in undefined(blocks(part), modules)]
+
+
 def small(code):
     """The same example with few networks and layers: it shows that the names are right, in a few seconds."""
     code = re.sub(r"(networks|paths)=[\d_]+", r"\1=16", code)
@@ -92,6 +131,22 @@ def run_quietly(code, page):
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
 def test_the_examples_of_a_page_call_what_there_is(page):
     assert list(wrong_calls(examples(page))) == []
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
+def test_the_examples_of_a_page_define_what_they_use(page):
+    assert unexplained(page.read_text("utf-8")) == []
+
+
+def test_a_name_without_a_meaning_is_found():
+    first, worked = (
+        "```python\nimport numpy as np\nV0 = np.eye(2)\n```\n",
+        "## Worked: more\n\n```python\nprint(np.sum(V0))\n```\n",
+    )
+    assert unexplained(first) == []
+    assert unexplained(first + worked) == ["V0"]
+    assert unexplained(worked + first) == ["V0", "np", "V0"]
+    assert undefined(["def f(a):\n    return [b for b in a]", "f(c)"]) == ["c"]
 
 
 @pytest.mark.parametrize(
@@ -138,14 +193,19 @@ def with_outputs(page):
 
 @pytest.mark.parametrize("page", [with_outputs(page) for page in WITH_OUTPUTS], ids=name)
 def test_outputs_are_what_examples_print(page, monkeypatch, tmp_path):
-    """Word by word, and numbers to three digits; `docs/outputs.py` writes them anew."""
+    """Word by word, and numbers to three digits; `docs/outputs.py` writes them anew. Without PyTorch a stand-in, whose random numbers are
+    others, shows that the words are right."""
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
-    for shown, printed in outputs.outputs(page.read_text("utf-8")):
+    text = page.read_text("utf-8")
+    stands_in = "import torch\n" in text and importlib.util.find_spec("torch") is None
+    if stands_in:
+        monkeypatch.setitem(sys.modules, "torch", torch_in_numpy.stand_in())
+    for shown, printed in outputs.outputs(text):
         words, numbers = pieces(shown)
         new_words, new_numbers = pieces(printed)
         assert words == new_words
-        assert numbers == pytest.approx(new_numbers, rel=1e-3)
+        assert stands_in or numbers == pytest.approx(new_numbers, rel=1e-3)
 
 
 def test_an_output_is_below_its_example():
