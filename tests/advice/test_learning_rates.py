@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from finitewidth._errors import ArgumentError
+from finitewidth._errors import ArgumentError, ShapeError
 from finitewidth.activations import Activation
 from finitewidth.advice import equivalence_rates, learning_rates, standard_rates, tune
 from finitewidth.critical import criticality
@@ -189,6 +189,27 @@ def test_table_and_groups():
     assert [group["lr"] for group in groups] == pytest.approx([0.5 / 3, 0.5, 0.5 / 8])
     with pytest.raises(ArgumentError, match="layers"):
         rates.parameter_groups([Linear(1)])
+
+
+def test_groups_are_of_layers_in_their_order():
+    """Weights are (neurons, inputs), as in PyTorch; a layer without a shape is taken at its word."""
+
+    class Linear:
+        def __init__(self, *shape):
+            self.weight, self.bias = np.ones(shape), np.ones(shape[:1])
+
+    rates = learning_rates(tune(MLP("tanh", (3, 8, 8, 2))), rate=0.5)
+    layers = [Linear(8, 3), Linear(8, 8), Linear(2, 8)]
+    assert [group["params"][0].shape for group in rates.parameter_groups(layers)[::2]] == [(8, 3), (8, 8), (2, 8)]
+    for wrong, found in (
+        (layers[::-1], r"\(2, 8\) in layer 1"),
+        ([layers[0], layers[2], layers[1]], r"\(2, 8\) in layer 2"),
+        ([Linear(8, 3), Linear(8, 8), Linear(8, 2)], r"\(8, 2\) in layer 3"),
+        ([Linear(8, 3, 1), *layers[1:]], r"\(8, 3, 1\) in layer 1"),
+    ):
+        with pytest.raises(ShapeError, match=found) as caught:
+            rates.parameter_groups(wrong)
+        assert caught.value.argument == "layers"
 
 
 def test_refusals():

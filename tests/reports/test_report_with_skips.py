@@ -1,6 +1,7 @@
 """Reports on residual networks: what they say, on both sides of each threshold, and what they leave out."""
 
 from contextlib import nullcontext
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -125,10 +126,10 @@ def test_lines_to_copy_make_the_tuned_network(net):
     torch = SimpleNamespace(
         nn=SimpleNamespace(init=init), no_grad=nullcontext, optim=SimpleNamespace(SGD=lambda groups: groups)
     )
-    layers = [SimpleNamespace(in_features=n, weight=np.ones(1), bias=np.ones(1)) for n in net.widths[:-1]]
+    layers = [SimpleNamespace(in_features=n, weight=np.ones((m, n)), bias=np.ones(m)) for n, m in pairwise(net.widths)]
     space = {"torch": torch, "linear_layers": layers, "eta": 0.5}
     exec("\n".join((draw, scale, groups)), space)
-    variances = [layer.weight[0] ** 2 * layer.in_features for layer in layers]
+    variances = [layer.weight[0, 0] ** 2 * layer.in_features for layer in layers]
     np.testing.assert_allclose(variances, net.C_W, rtol=1e-5)
     assert all(layer.bias[0] == 0 for layer in layers)
     rates = fw.learning_rates(net, "sgd", rate=0.5).parameter_groups(layers)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import jax.numpy as jnp
@@ -49,6 +50,8 @@ class LearningRates(Result):
     weight: Float[np.ndarray, " L"]
     tangent_kernel: float | None = None
     r"""For Adam, $\Theta^{(L)}$ of the inputs its rates are for: the first step moves an output by `rate` times this."""
+    widths: tuple[int, ...] = ()
+    """Of the network that the rates are for, inputs first."""
 
     def rows(self) -> list[tuple[int, float, float]]:
         """(layer, rate of its biases, rate of its weights), layer by layer."""
@@ -64,9 +67,17 @@ class LearningRates(Result):
         return Parameters(tuple(self.weight.reshape(-1, 1, 1)), tuple(self.bias.reshape(-1, 1)))
 
     def parameter_groups(self, layers: Sequence[Any]) -> list[dict[str, Any]]:
-        """Groups for a PyTorch optimiser, from its linear layers in order: anything with a `weight` and a `bias`."""
+        """Groups for a PyTorch optimiser, from its linear layers in order: anything with a `weight`, (neurons, inputs), and a `bias`.
+
+        Shapes are compared with the network's, so that layers in another order are refused where they differ in shape.
+        """
         if len(layers) != len(self.bias):
             raise ShapeError("layers", f"{len(layers)} of them", f"{len(self.bias)}, the network's depth")
+        for number, (layer, expected) in enumerate(zip(layers, pairwise(self.widths), strict=False), 1):
+            shape = tuple(getattr(layer.weight, "shape", expected[::-1]))
+            if shape != expected[::-1]:
+                want = f"{expected[::-1]}, (neurons, inputs): linear layers in the order of the network's"
+                raise ShapeError("layers", f"weights of shape {shape} in layer {number}", want)
         groups = []
         for layer, (_, bias, weight) in zip(layers, self.rows(), strict=True):
             groups.append({"params": [layer.weight], "lr": weight})
@@ -140,7 +151,7 @@ def learning_rates(net: LayeredNetwork, optimizer: str = "sgd", rate: float = 1.
     inputs = as_inputs(np.ones((1, net.widths[0])) if x is None else x, "x", net.widths[0])
     bias_factor, weight_factor, tangent_kernel = known[optimizer](net, np.asarray(inputs))
     bias, weight = eta * np.asarray(net.lambda_b) * bias_factor, eta * np.asarray(net.lambda_W) * weight_factor
-    return LearningRates(optimizer, eta, bias, weight, tangent_kernel)
+    return LearningRates(optimizer, eta, bias, weight, tangent_kernel, tuple(map(int, net.widths)))
 
 
 @entry()
