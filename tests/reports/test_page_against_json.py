@@ -74,12 +74,13 @@ def test_a_network(made):
     }
     check(
         largest,
-        ["quantity", "entries", "largest deviation"],
+        ["quantity", "entries", "cannot tell", "largest deviation", "would show"],
         [list(lines)]
         + [
             [gather(line[key] for line in of) for of in lines.values()]
-            for key, gather in (("entries", sum), ("largest", max))
-        ],
+            for key, gather in (("entries", sum), ("cannot_tell", sum), ("largest", max))
+        ]
+        + [None],
     )
     worst = data["agreement"]["worst"]
     assert farthest[0] == ["farthest entry", "layer", "theory", "measured", "deviation"]

@@ -1,5 +1,7 @@
 """Agree, disagree, cannot tell: on both sides of what noise alone would do."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,6 +17,7 @@ from finitewidth.reports.comparison.verdict import (
     verdict_on,
     verdict_on_laws,
 )
+from finitewidth.reports.sections.in_short import of_agreement
 
 
 @pytest.mark.parametrize("count", [1, 30, 1000])
@@ -31,13 +34,60 @@ def test_nothing_to_go_by():
     assert "none of the entries can tell" in sentence_on(0.0, 0)
 
 
-def test_a_minority_that_agrees_cannot_tell():
-    assert verdict_on(2.0, 30, silent=30) is Verdict.AGREE
+def test_agreement_is_claimed_of_what_can_tell_alone():
+    """Of all if all can, in part if most can, of nothing else; one that is far off disagrees, whatever the others are."""
+    assert verdict_on(2.0, 30, silent=0) is Verdict.AGREE
+    assert verdict_on(2.0, 30, silent=1) is Verdict.IN_PART
+    assert verdict_on(2.0, 30, silent=30) is Verdict.IN_PART
     assert verdict_on(2.0, 30, silent=31) is Verdict.CANNOT_TELL
     assert verdict_on(6.0, 30, silent=1000) is Verdict.DISAGREE
-    assert sentence_on(2.0, 30, silent=31).startswith(
-        "Whether theory and networks agree, most entries cannot tell. Those that can, agree: the largest of 30 deviations"
+    assert sentence_on(2.0, 30, silent=30, where="V in layers 3-5").startswith(
+        "Theory and networks agree where they can tell; they cannot for V in layers 3-5. Elsewhere the largest of 30 deviations is 2.00"
     )
+    assert sentence_on(2.0, 30, silent=31, where="V in layers 3-5").startswith(
+        "Whether theory and networks agree, most entries cannot tell (V in layers 3-5). Those that can, agree: the largest of 30 deviations"
+    )
+
+
+@pytest.mark.filterwarnings("ignore::finitewidth.ValidityWarning")
+def test_deep_linear_networks_do_not_agree_in_what_they_cannot_tell():
+    r"""Linear, depth 40, width 20: by theory $V/(nK^2)$ is $2 \cdot 39/20 = 3.9$ in the last layer, and it is $(1 + 2/20)^{39} - 1 = 40$,
+    PDLT (3.47); samples of a thousand show neither. No verdict is claimed of it, and headline and sentence name it."""
+    net, x = fw.MLP("linear", (2, *[20] * 39, 1), C_W=1.0), np.array([[1.0, 0.5]])
+    theory = fw.flow(net, x)
+    for seed in range(3):
+        found = fw.compare(theory, fw.simulate(net, x, networks=1000, seed=seed))
+        deep = (found.quantity == "V") & (found.layer >= 4)
+        assert not found.trustworthy[deep].any()
+        assert found.verdict in (Verdict.CANNOT_TELL, Verdict.IN_PART)
+        assert re.search(r"V in layers \d-40", found.silent)
+        assert found.silent in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("verdict", "silent", "says"),
+    [
+        (Verdict.AGREE, "", "agree."),
+        (
+            Verdict.IN_PART,
+            "V in layer 3",
+            "agree where so many can tell. They cannot for V in layer 3: a few rare networks decide these averages.",
+        ),
+        (Verdict.DISAGREE, "", "differ by more than noise: go by the measured numbers."),
+        (
+            Verdict.DISAGREE,
+            "V in layer 3",
+            "differ by more than noise: go by the measured numbers, but for V in layer 3.",
+        ),
+        (
+            Verdict.CANNOT_TELL,
+            "V in layer 3",
+            "cannot be compared for V in layer 3: too few of them decide these averages.",
+        ),
+    ],
+)
+def test_the_headline_names_what_cannot_tell(verdict, silent, says):
+    assert of_agreement(verdict, 50, silent) == f"Theory and the 50 networks drawn {says}"
 
 
 def test_in_words():

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def warn_of_few_networks(measured: Flow[Measurement]) -> None:
             doubtful = [layer for layer, each in zip(layers, found.trustworthy, strict=True) if not each.all()]
             if doubtful and found.effective_networks is not None:
                 fewest = min(fewest, float(np.min(found.effective_networks)))
-                named.append(f"{name} {_said(doubtful)}")
+                named.append(f"{name} {in_layers(doubtful)}")
     if named:
         warn(_message(measured, named, fewest))
 
@@ -55,7 +56,7 @@ def _message(measured: Flow[Measurement], named: list[str], fewest: float) -> st
     )
 
 
-def _said(layers: list[int]) -> str:
+def in_layers(layers: Sequence[int]) -> str:
     """`in layer 3`, `in layers 2, 4-6`."""
     runs = [
         [layer for _, layer in run]

@@ -9,6 +9,7 @@ import numpy as np
 from ..._arrays import Array
 from ..._errors import ArgumentError, ShapeError
 from ..._table import Table, values_of
+from ...ensembles.trust import in_layers
 from ...results import Deviations, Flow, Measurement
 from ..plain import plain
 from ..section import Part, Tone, Words
@@ -17,7 +18,7 @@ from .enough_networks import enough
 from .flow_tables import cannot_tell, deviation_tables, farthest_table
 from .rows import Row, Summary
 from .same import check_same_description
-from .verdict import TONES, Verdict, expected_largest, in_standard_errors, sentence_on, verdict_on
+from .verdict import TONES, Verdict, expected_largest, in_standard_errors, largest_by_chance, sentence_on, verdict_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,19 +75,35 @@ class Comparison(Deviations):
     @property
     def verdict(self) -> Verdict:
         """Whether theory and networks agree, by the largest deviation of the entries that can tell and what noise alone would give;
-        where most of them cannot tell, agreement of the others is not enough."""
+        agreement is claimed of all only where all can tell, and of none where most cannot."""
         return verdict_on(*self._largest())
 
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        return sentence_on(*self._largest())
+        return sentence_on(*self._largest(), self.silent)
+
+    @property
+    def silent(self) -> str:
+        """Quantities and layers of which entries cannot tell, such as `G in layer 9, V in layers 4-9`; empty where all can."""
+        layers = {name: np.unique(self.layer[~self.trustworthy & (self.quantity == name)]) for name in self.quantities}
+        return ", ".join(f"{name} {in_layers(found.tolist())}" for name, found in layers.items() if len(found))
 
     def _largest(self) -> tuple[float, int, int]:
         """The largest deviation of those that can tell, how many of them fluctuate, and how many cannot tell."""
         told = np.abs(self.deviation[self.trustworthy])
         fluctuating = int(np.sum(self.trustworthy & (self.standard_error > 0)))
         return float(told.max(initial=0.0)), fluctuating, int(np.sum(~self.trustworthy))
+
+    def noticed(self, name: str) -> float:
+        """By which share of its own size theory of a quantity would have to be off in every entry to be noticed in each layer that can
+        tell; infinite where theory is zero, or nothing can tell."""
+        told = (self.quantity == name) & self.trustworthy & (self.standard_error > 0)
+        edge = largest_by_chance(max(1, self._largest()[1]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = edge * self.standard_error[told] / np.abs(self.theory[told])
+        found = [shares[self.layer[told] == layer].min() for layer in np.unique(self.layer[told])]
+        return float(max(found, default=np.inf))
 
     def summary(self) -> list[Summary]:
         """One line for each quantity and layer."""

@@ -76,7 +76,17 @@ class PredictionComparison(Result):
     @property
     def sentence(self) -> str:
         """The verdict in words, and what the networks had still to learn where theory is of the end of training."""
-        return sentence_on(*self._largest()) + self._unfinished()
+        return sentence_on(*self._largest(), self.silent) + self._unfinished()
+
+    @property
+    def silent(self) -> str:
+        """Quantities and times of which entries cannot tell, such as `loss at time 2`; empty where all can."""
+        times: dict[str, list[str]] = {}
+        for row in self.rows:
+            if not row.trustworthy:
+                times.setdefault(row.quantity, []).append(f"{row.time:.4g}")
+        found = ((name, list(dict.fromkeys(each))) for name, each in times.items())
+        return ", ".join(f"{name} at time{'s' * (len(at) > 1)} {', '.join(at)}" for name, at in found)
 
     def _unfinished(self) -> str:
         if not _is_of_the_end(self.theory):
@@ -89,9 +99,11 @@ class PredictionComparison(Result):
         advice = f" Train them longer, or compare with `predict` until `time={time:.4g}`."
         return told + (advice if self.verdict == Verdict.DISAGREE else "")
 
-    def _largest(self) -> tuple[float, int]:
+    def _largest(self) -> tuple[float, int, int]:
+        """The largest deviation of those that can tell, how many of them fluctuate, and how many cannot tell."""
         told = [row for row in self.rows if row.trustworthy]
-        return max((abs(row.deviation) for row in told), default=0.0), sum(row.standard_error > 0 for row in told)
+        fluctuating = sum(row.standard_error > 0 for row in told)
+        return max((abs(row.deviation) for row in told), default=0.0), fluctuating, len(self.rows) - len(told)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows; an infinite deviation is the string "inf"."""

@@ -21,11 +21,17 @@ class Verdict(StrEnum):
     """What a comparison comes to."""
 
     AGREE = "agree"
+    IN_PART = "agree where they can tell"
     DISAGREE = "disagree"
     CANNOT_TELL = "cannot tell"
 
 
-TONES = {Verdict.AGREE: Tone.GOOD, Verdict.DISAGREE: Tone.BAD, Verdict.CANNOT_TELL: Tone.SOFT}
+TONES = {
+    Verdict.AGREE: Tone.GOOD,
+    Verdict.IN_PART: Tone.RISKY,
+    Verdict.DISAGREE: Tone.BAD,
+    Verdict.CANNOT_TELL: Tone.SOFT,
+}
 
 
 def expected_largest(count: int) -> float:
@@ -50,16 +56,18 @@ def in_standard_errors(difference: np.ndarray, error: np.ndarray, size: np.ndarr
 
 def verdict_on(largest: float, count: int, silent: int = 0) -> Verdict:
     """On the largest of `count` deviations, in standard errors, beside `silent` ones that cannot tell. An infinite one disagrees,
-    whatever the count; agreement of a minority is none."""
+    whatever the count; agreement is claimed of all only if all can tell, and agreement of a minority is none."""
     if count == 0:
         return Verdict.CANNOT_TELL if math.isfinite(largest) else Verdict.DISAGREE
     if largest > largest_by_chance(count):
         return Verdict.DISAGREE
-    return Verdict.AGREE if silent <= count else Verdict.CANNOT_TELL
+    if silent == 0:
+        return Verdict.AGREE
+    return Verdict.IN_PART if silent <= count else Verdict.CANNOT_TELL
 
 
-def sentence_on(largest: float, count: int, silent: int = 0) -> str:
-    """The verdict in words, with what noise alone would do."""
+def sentence_on(largest: float, count: int, silent: int = 0, where: str = "") -> str:
+    """The verdict in words, with what noise alone would do; `where` names the entries that cannot tell, as in `V in layers 3-5`."""
     within = (
         f"the largest of {count} deviations is {largest:.2f} standard errors, where noise alone would give about "
         f"{expected_largest(count):.2f} if they were independent"
@@ -68,7 +76,9 @@ def sentence_on(largest: float, count: int, silent: int = 0) -> str:
         case Verdict.CANNOT_TELL if count == 0:
             return "Whether theory and networks agree, none of the entries can tell."
         case Verdict.CANNOT_TELL:
-            return f"Whether theory and networks agree, most entries cannot tell. Those that can, agree: {within}."
+            return f"Whether theory and networks agree, most entries cannot tell ({where}). Those that can, agree: {within}."
+        case Verdict.IN_PART:
+            return f"Theory and networks agree where they can tell; they cannot for {where}. Elsewhere {within}."
         case Verdict.AGREE:
             return f"Theory and networks agree: {within}."
         case Verdict.DISAGREE:
@@ -109,5 +119,5 @@ def sentence_on_laws(p_value: float, distance: float, count: int, first: int, se
             )
         case Verdict.AGREE:
             return f"The two laws agree in all {count} entries, as far as so many paths can tell: {seen}."
-        case Verdict.CANNOT_TELL:
+        case _:
             return f"Whether the two laws agree, so few paths cannot tell: of {count} entries only {seen}."

@@ -1,5 +1,6 @@
 """How far theory and networks are apart, in standard errors."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -23,6 +24,8 @@ def about_agreement(comparison: Comparison, fluctuation: float) -> Section:
     data = {
         "entries": len(comparison),
         "verdict": comparison.verdict,
+        "cannot_tell": comparison.silent,
+        "would_show": {name: comparison.noticed(name) for name in comparison.quantities},
         "worst": comparison.worst._asdict(),
         "summary": [line._asdict() for line in comparison.summary()],
     }
@@ -64,16 +67,24 @@ def off_by(comparison: Comparison) -> float:
 
 
 def _largest(comparison: Comparison) -> Table:
-    """One line a quantity."""
+    """One line a quantity; the last column is an error of theory, in parts of what it says, that would have been noticed."""
     names = comparison.quantities
     of = {name: [line for line in comparison.summary() if line.quantity == name] for name in names}
     return Table(
         (
             Column("quantity", tuple(names), left=True),
             Column("entries", tuple(str(sum(line.entries for line in lines)) for lines in of.values())),
+            Column("cannot tell", tuple(str(sum(line.cannot_tell for line in lines)) for lines in of.values())),
             Column("largest deviation", tuple(_in_standard_errors(lines) for lines in of.values())),
+            Column("would show", tuple(_from(comparison.noticed(name)) for name in names)),
         )
     )
+
+
+def _from(share: float) -> Words:
+    if not math.isfinite(share):
+        return Words("-", Tone.SOFT)
+    return Words(f"errors from {100 * share:.2g} %" if share < 1 else f"errors from {share:.2g} times")
 
 
 def _in_standard_errors(lines: list[Summary]) -> Words:

@@ -20,11 +20,6 @@ _FAR = 100.0  # in mean square, ten in size: so far from infinitely wide network
 _WRITTEN_OUT = 1e6  # numbers below
 
 _ILLS = ("signals explode", "signals vanish", "gradients explode", "gradients vanish")
-_WORDS = {
-    Verdict.AGREE: "agree",
-    Verdict.DISAGREE: "differ by more than noise: go by the measured numbers",
-    Verdict.CANNOT_TELL: "cannot be compared, for too few of them decide the averages",
-}
 
 
 def about_in_short(
@@ -45,7 +40,7 @@ def about_in_short(
         lines.append(of_signals(kernel, fluctuation, typical))
         if training is not None:
             lines.append(of_gradients(training["gradient_factor"], training["critical"], typical))
-        lines.append(f"Theory and the {comparison.networks} networks drawn {_WORDS[comparison.verdict]}.")
+        lines.append(of_agreement(comparison.verdict, comparison.networks, comparison.silent))
     data = plain({"headline": headline, "lines": lines})
     return Section("in_short", "In short", data, (Words(headline, tone), *map(Words, lines)))
 
@@ -63,7 +58,7 @@ def about_residual_in_short(
     lines = []
     if net.depth > 1:
         lines.append(of_signals(kernel, fluctuation, None) if fluctuation < SPREAD else of_scattered_signals(kernel))
-        lines.append(f"Theory and the {comparison.networks} networks drawn {_WORDS[comparison.verdict]}.")
+        lines.append(of_agreement(comparison.verdict, comparison.networks, comparison.silent))
     data = plain({"headline": headline, "lines": lines})
     return Section("in_short", "In short", data, (Words(headline, tone), *map(Words, lines)))
 
@@ -188,6 +183,20 @@ def of_gradients(factor: float, critical: bool, typical: TypicalNetworks | None)
         f"Gradients of a typical network {_changed(middle)} on their way back to the first layer: their mean square {_by(middle)} "
         f"in the median network, between {low:.3g} and {high:.3g} in 90 % of them."
     )
+
+
+def of_agreement(verdict: Verdict, networks: int, silent: str) -> str:
+    """What the comparison comes to, and of what it says nothing: agreement of the rest must not be taken for agreement of all."""
+    drawn = f"Theory and the {networks} networks drawn"
+    match verdict:
+        case Verdict.AGREE:
+            return f"{drawn} agree."
+        case Verdict.IN_PART:
+            return f"{drawn} agree where so many can tell. They cannot for {silent}: a few rare networks decide these averages."
+        case Verdict.DISAGREE:
+            return f"{drawn} differ by more than noise: go by the measured numbers{f', but for {silent}' if silent else ''}."
+        case Verdict.CANNOT_TELL:
+            return f"{drawn} cannot be compared for {silent}: too few of them decide these averages."
 
 
 def _about(factor: float) -> str:
