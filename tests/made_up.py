@@ -29,7 +29,7 @@ def theory(widths=(2, 8, 4, 1), samples=2, seed=0):
     return Flow(net, K, Metric(G1=g1 * n[:, None, None], G=K + g1, V=V))
 
 
-def perfect(flow, networks=1_000_000):
+def perfect(flow, networks=10_000_000):
     """Networks that do exactly what theory says, known to the errors above; the first layer without error. So many
     are enough for any variance in the made-up theory."""
 

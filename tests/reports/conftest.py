@@ -18,7 +18,7 @@ ADVICE = import_module("finitewidth.advice.token_fates")  # whose name in its ro
 
 @pytest.fixture(scope="session")
 def made():
-    return report(tune(MLP("tanh", (4, 24, 16, 1))), networks=200, seed=5)
+    return report(tune(MLP("tanh", (4, 24, 16, 1))), networks=300, seed=5)
 
 
 @pytest.fixture(scope="session")

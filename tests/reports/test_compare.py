@@ -126,7 +126,7 @@ def test_text_and_rich_table(theory):
     measured = shifted(made_up.perfect(theory), "G1", 3, (0, 0), -4.5 * made_up.ERRORS["G1"])
     table = compare(theory, measured)
     text = str(table)
-    assert "1000000 networks" in text
+    assert "10000000 networks" in text
     assert "G1(0,0)" in text
     assert "-4.50" in text
     assert max(map(len, text.splitlines())) <= 88
@@ -139,7 +139,7 @@ def test_dictionary_is_json(theory):
     table = compare(theory, made_up.perfect(theory))
     data = json.loads(json.dumps(table.to_dict(), allow_nan=False))
     assert data["rows"][5] == table[5]._asdict()
-    assert (data["networks"], data["seed"], data["method"]) == (1_000_000, 7, "chain")
+    assert (data["networks"], data["seed"], data["method"]) == (10_000_000, 7, "chain")
 
 
 def test_plot_shows_the_deviations(theory):

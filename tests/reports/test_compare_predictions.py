@@ -75,6 +75,23 @@ def test_deviations_are_in_standard_errors(theory):
     assert len(saved["rows"]) == 60
 
 
+def test_what_cannot_tell_is_named(theory):
+    """Covariances that a few networks decide, at one moment and at all: agreement is claimed of the others alone."""
+
+    def behind(count, moments):
+        found = networks(theory)
+        counts = np.full(found.trajectory.whole_covariance.mean.shape, 50.0)
+        counts[moments] = count
+        place = lambda p: p.trajectory.whole_covariance.effective_networks  # noqa: E731
+        return fw.compare(theory, eqx.tree_at(place, found, counts, is_leaf=lambda leaf: leaf is None))
+
+    assert (behind(10, [2]).verdict, behind(10, [2]).silent) == ("agree", "")
+    some, most = behind(9, [1, 2]), behind(9, slice(None))
+    assert (some.verdict, some.silent) == ("agree where they can tell", "covariance at times 0.1, 0.2")
+    assert "they cannot for covariance at times 0.1, 0.2." in some.sentence
+    assert most.verdict == "cannot tell"
+
+
 def test_errors_of_theory_that_draws_first_outputs_count_too():
     P = fw.learning.smooth_labels(np.eye(2)[[0, 1, 1, 0]], 0.2)
     drawn = fw.predict(NET, X_TRAIN, P, X_TEST, "gradient_descent", loss="cross_entropy", rate=0.1, steps=3, samples=16)

@@ -20,7 +20,7 @@ from finitewidth.reports.sections.training import about_training
 from finitewidth.reports.sections.validity import regime
 
 NET = MLP("tanh", (4, 24, 16, 1))  # that of the report `made`
-SETTINGS = {"networks": 200, "seed": 5}
+SETTINGS = {"networks": 300, "seed": 5}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_numbers_are_those_of_the_flow(made):
 @pytest.mark.filterwarnings("ignore:Standard errors")  # few networks
 def test_measured_numbers_are_those_of_the_simulation(made):
     x, _ = generic_inputs(4, 1.0)
-    measured = simulate(tune(NET), x, networks=200, seed=5)
+    measured = simulate(tune(NET), x, networks=300, seed=5)
     layers = json.loads(made.to_json())["layers"]
     for i in range(3):
         assert layers["measured"]["G"]["mean"][i][1] == measured.G.mean[i, 1, 1]
@@ -59,7 +59,7 @@ def test_measured_numbers_are_those_of_the_simulation(made):
 
 def test_meta_says_what_made_it(made):
     meta = json.loads(made.to_json())["meta"]
-    assert (meta["seed"], meta["networks"], meta["method"]) == (5, 200, "chain")
+    assert (meta["seed"], meta["networks"], meta["method"]) == (5, 300, "chain")
     assert set(meta["versions"]) == {"finitewidth", "jax", "numpy", "python"}
     assert meta["inputs"] == "two generic ones, mean square 1, correlation 0.5"
 

@@ -271,8 +271,8 @@ def test_spread_beyond_the_mean(spread, says):
 )
 def test_what_theory_leaves_out(fluctuation, says):
     theory = made_up.theory()
-    said = about_deviations(compare(theory, made_up.perfect(theory, networks=999_999)), fluctuation)
-    assert said.startswith("999999 networks. Theory and networks agree: ")
+    said = about_deviations(compare(theory, made_up.perfect(theory, networks=9_999_999)), fluctuation)
+    assert said.startswith("9999999 networks. Theory and networks agree: ")
     assert f"Theory leaves out the next order in 1/n, here {says}" in said
     assert ("whole" in said) == (fluctuation >= 1)
 

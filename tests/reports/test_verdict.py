@@ -9,9 +9,11 @@ from scipy import stats
 import finitewidth as fw
 from finitewidth.reports.comparison.verdict import (
     Verdict,
+    as_if_normal,
     expected_largest,
     largest_by_chance,
     noticed_distance,
+    reach,
     sentence_on,
     sentence_on_laws,
     verdict_on,
@@ -26,6 +28,26 @@ def test_noise_alone_disagrees_in_one_run_of_a_thousand(count):
     assert (2 * stats.norm.cdf(edge) - 1) ** count == pytest.approx(0.999, abs=1e-9)
     assert verdict_on(edge - 1e-9, count) is Verdict.AGREE
     assert verdict_on(edge + 1e-9, count) is Verdict.DISAGREE
+
+
+def test_skewed_noise_is_counted_as_normal_noise():
+    """The mean of a hundred squares, of which 100/9 networks stand behind the error: four standard errors are not rare, they are seen
+    twenty times as often as in normal numbers. Counted as if normal, what is exceeded once in two hundred runs is."""
+    squares = np.random.default_rng(7).normal(size=(20_000, 100)) ** 2
+    off = np.abs(squares.mean(axis=1) - 1) / (squares.std(axis=1, ddof=1) / 10)
+    behind, edge = np.full(2, 100 / 9), float(stats.norm.isf(0.005 / 2))
+    far = float(reach(edge, behind, 100)[0])
+    assert np.mean(off > 4) > 20 * 2 * stats.norm.sf(4)
+    assert np.mean(off > edge) > 2 * 0.005
+    assert 0.002 < np.mean(off > far) < 0.007
+    assert as_if_normal(np.array([-far, far]), behind, 100) == pytest.approx([edge, edge])
+
+
+def test_normal_noise_is_left_as_it_is():
+    deviations = np.array([0.0, -2.5, 7.0, np.inf])
+    assert as_if_normal(deviations, np.full(4, 50.0), 50).tolist() == [0, 2.5, 7, np.inf]
+    assert as_if_normal(deviations[-1:], np.array([10.0]), 50).tolist() == [np.inf]
+    assert "is 4.20 standard errors and as rare as 3.10 of normal noise" in sentence_on(3.1, 30, seen=4.2)
 
 
 def test_nothing_to_go_by():

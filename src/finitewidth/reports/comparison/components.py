@@ -27,14 +27,16 @@ class Component:
     """To which group of a flow it belongs."""
 
     def columns(self, theory: Flow[Array], measured: Flow[Measurement]) -> tuple[np.ndarray, ...]:
-        """Name, layer, label, theory, measurement, standard error, whether that can be trusted, and natural size of every
-        entry, layer by layer."""
+        """Name, layer, label, theory, measurement, standard error, networks behind it (without end where nobody counted), and natural
+        size of every entry, layer by layer."""
         index = self.index(theory.K.shape[1])
         # Tangent kernels and their differentials may have been measured in some layers only.
         every = range(1, len(theory.K) + 1)
         layers = np.asarray(getattr(getattr(measured, self.group), "layers", every))
         found = self.value(measured)
-        arrays = (np.asarray(self.value(theory))[layers - 1], found.mean, found.standard_error, found.trustworthy)
+        behind = found.effective_networks
+        counts = np.full(found.mean.shape, np.inf) if behind is None else behind
+        arrays = (np.asarray(self.value(theory))[layers - 1], found.mean, found.standard_error, counts)
         values = [np.asarray(array)[(slice(None), *index)].ravel() for array in arrays]
         labels = _labels(self.name, index)
         entries = len(labels)

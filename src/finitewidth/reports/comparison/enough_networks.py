@@ -9,7 +9,7 @@ networks that stand behind a standard error, $M/(1+\gamma^2)$ as in `ensembles.t
 import math
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from ...results.measurement import ENOUGH_NETWORKS
 
@@ -38,8 +38,11 @@ def _central(v: Float[np.ndarray, " R"], order: int) -> Float[np.ndarray, " R"]:
     return np.sum(terms, axis=0)
 
 
-def enough(quantity: np.ndarray, v: Float[np.ndarray, " R"], networks: int) -> Bool[np.ndarray, " R"]:
-    """Whether so many networks are enough for each entry, of a layer in which theory's relative variance of the kernel is `v`."""
-    with np.errstate(over="ignore", invalid="ignore"):  # nothing is enough then
+def effective(quantity: np.ndarray, v: Float[np.ndarray, " R"], networks: int) -> Float[np.ndarray, " R"]:
+    """Of so many networks, those behind each entry's standard error, in a layer where the kernel's relative variance is `v` to first
+    order."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        v = np.expm1(v)  # layers multiply: 1 + v is the product of what theory adds up
         needed = np.where(np.isin(quantity, VARIANCES), needed_for_variance(v), needed_for_mean(v))
-    return (needed <= networks) | (v == 0)  # what does not fluctuate is known from one network
+        found = np.where(np.isfinite(needed), networks * ENOUGH_NETWORKS / needed, 0.0)
+    return np.where(v == 0, networks, found)  # what does not fluctuate is known from one network

@@ -5,20 +5,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._errors import ArgumentError, ShapeError
 from ..._table import Table, values_of
 from ...ensembles.trust import in_layers
 from ...results import Deviations, Flow, Measurement
+from ...results.measurement import ENOUGH_NETWORKS
 from ..plain import plain
 from ..section import Part, Tone, Words
 from .components import components
-from .enough_networks import enough
+from .enough_networks import effective
 from .flow_tables import cannot_tell, deviation_tables, farthest_table
 from .rows import Row, Summary
 from .same import check_same_description
-from .verdict import TONES, Verdict, expected_largest, in_standard_errors, largest_by_chance, sentence_on, verdict_on
+from .verdict import (
+    TONES,
+    Verdict,
+    as_if_normal,
+    expected_largest,
+    in_standard_errors,
+    largest_by_chance,
+    reach,
+    sentence_on,
+    verdict_on,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +54,8 @@ class Comparison(Deviations):
     and count for nothing in `verdict`, `worst`, `farthest` and `summary`.
     """
 
+    effective: Float[np.ndarray, " R"]
+    """The networks behind each standard error, by their own count or by theory's, whichever is less."""
     network: str
     networks: int
     seed: int
@@ -81,7 +95,9 @@ class Comparison(Deviations):
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        return sentence_on(*self._largest(), self.silent)
+        return sentence_on(
+            *self._largest(), self.silent, float(np.abs(self.deviation[self.trustworthy]).max(initial=0.0))
+        )
 
     @property
     def silent(self) -> str:
@@ -90,16 +106,18 @@ class Comparison(Deviations):
         return ", ".join(f"{name} {in_layers(found.tolist())}" for name, found in layers.items() if len(found))
 
     def _largest(self) -> tuple[float, int, int]:
-        """The largest deviation of those that can tell, how many of them fluctuate, and how many cannot tell."""
-        told = np.abs(self.deviation[self.trustworthy])
-        fluctuating = int(np.sum(self.trustworthy & (self.standard_error > 0)))
-        return float(told.max(initial=0.0)), fluctuating, int(np.sum(~self.trustworthy))
+        """The largest deviation of those that can tell, as normal noise would have it, how many of them fluctuate, and how many cannot
+        tell."""
+        told = self.trustworthy
+        sizes = as_if_normal(self.deviation[told], self.effective[told], self.networks)
+        fluctuating = int(np.sum(told & (self.standard_error > 0)))
+        return float(sizes.max(initial=0.0)), fluctuating, int(np.sum(~told))
 
     def noticed(self, name: str) -> float:
         """By which share of its own size theory of a quantity would have to be off in every entry to be noticed in each layer that can
         tell; infinite where theory is zero, or nothing can tell."""
         told = (self.quantity == name) & self.trustworthy & (self.standard_error > 0)
-        edge = largest_by_chance(max(1, self._largest()[1]))
+        edge = reach(largest_by_chance(max(1, self._largest()[1])), self.effective[told], self.networks)
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = edge * self.standard_error[told] / np.abs(self.theory[told])
         found = [shares[self.layer[told] == layer].min() for layer in np.unique(self.layer[told])]
@@ -184,12 +202,12 @@ def compare_flows(theory: Flow[Array], measured: Flow[Measurement]) -> Compariso
         raise ArgumentError("measured", "networks that saw other inputs", "those of `theory`")
     ensemble = measured.known_ensemble()
     columns = [part.columns(theory, measured) for part in components(theory, measured)]
-    quantity, layer, component, expected, found, error, trustworthy, size = (
+    quantity, layer, component, expected, found, error, behind, size = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
     if ensemble.method != "population":  # which draws rare networks that matter more often, and counts them itself
         fluctuation = np.asarray(theory.relative_fluctuation).max(axis=1)
-        trustworthy &= enough(quantity, fluctuation[layer - 1], ensemble.networks)
+        behind = np.minimum(behind, effective(quantity, fluctuation[layer - 1], ensemble.networks))
     return Comparison(
         quantity,
         layer,
@@ -198,7 +216,8 @@ def compare_flows(theory: Flow[Array], measured: Flow[Measurement]) -> Compariso
         found,
         error,
         in_standard_errors(found - expected, error, size),
-        trustworthy,
+        behind >= ENOUGH_NETWORKS,
+        np.minimum(behind, ensemble.networks),
         network=repr(theory.net),
         networks=ensemble.networks,
         seed=ensemble.seed,

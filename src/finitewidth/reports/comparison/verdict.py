@@ -5,6 +5,7 @@ from enum import StrEnum
 from statistics import NormalDist
 
 import numpy as np
+from jaxtyping import Float
 
 from ..section import Tone
 
@@ -48,6 +49,30 @@ def largest_by_chance(count: int) -> float:
     return -NormalDist().inv_cdf(-math.expm1(math.log1p(-_BY_CHANCE) / count) / 2)
 
 
+def as_if_normal(
+    deviation: Float[np.ndarray, " R"], effective: Float[np.ndarray, " R"], networks: int
+) -> Float[np.ndarray, " R"]:
+    r"""The sizes $w$ of deviations, in standard errors, that normal numbers as rare would have.
+
+    Means of skewed numbers, divided by their own standard errors, reach out further on one side, to
+    $|t| = w + a(2w^2 + 1)$ with $a = \gamma/6\sqrt M$ (Cornish and Fisher, with the Edgeworth series of Student's $t$), and
+    $\gamma^2/M = 1/M_{\rm eff} - 1/M$. Taken as they are, noise would disagree in up to seven runs of a thousand, not in one.
+    """
+    a = _skew(effective, networks)
+    t = np.maximum(np.abs(deviation) - a, 0.0)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(t), np.inf, 2 * t / (1 + np.sqrt(1 + 8 * a * t)))  # a = 0 is no exception
+
+
+def reach(edge: float, effective: Float[np.ndarray, " R"], networks: int) -> Float[np.ndarray, " R"]:
+    r"""The deviation that is as rare as `edge` of normal numbers: $w + a(2w^2 + 1)$, the inverse of `as_if_normal`."""
+    return edge + _skew(effective, networks) * (2 * edge**2 + 1)
+
+
+def _skew(effective: Float[np.ndarray, " R"], networks: int) -> Float[np.ndarray, " R"]:
+    return np.sqrt(np.maximum(1 / effective - 1 / networks, 0.0)) / 6
+
+
 def in_standard_errors(difference: np.ndarray, error: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Differences in standard errors; zero for rounding of numbers of this `size`, infinite where what is known exactly differs."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -66,12 +91,13 @@ def verdict_on(largest: float, count: int, silent: int = 0) -> Verdict:
     return Verdict.IN_PART if silent <= count else Verdict.CANNOT_TELL
 
 
-def sentence_on(largest: float, count: int, silent: int = 0, where: str = "") -> str:
-    """The verdict in words, with what noise alone would do; `where` names the entries that cannot tell, as in `V in layers 3-5`."""
-    within = (
-        f"the largest of {count} deviations is {largest:.2f} standard errors, where noise alone would give about "
-        f"{expected_largest(count):.2f} if they were independent"
-    )
+def sentence_on(largest: float, count: int, silent: int = 0, where: str = "", seen: float | None = None) -> str:
+    """The verdict in words, with what noise alone would do; `where` names the entries that cannot tell, as in `V in layers 3-5`, and
+    `seen` is the largest deviation before it was counted as normal noise."""
+    seen = largest if seen is None else seen
+    rare = "" if f"{seen:.2f}" == f"{largest:.2f}" else f" and as rare as {largest:.2f} of normal noise"
+    size = f"the largest of {count} deviations is {seen:.2f} standard errors{rare}"
+    within = f"{size}, where noise alone would give about {expected_largest(count):.2f} if they were independent"
     match verdict_on(largest, count, silent):
         case Verdict.CANNOT_TELL if count == 0:
             return "Whether theory and networks agree, none of the entries can tell."
@@ -86,7 +112,7 @@ def sentence_on(largest: float, count: int, silent: int = 0, where: str = "") ->
                 f", where noise alone stays below {largest_by_chance(count):.2f} in 999 runs of 1000" if count else ""
             )
             return (
-                f"Theory and networks disagree: the largest of {count} deviations is {largest:.2f} standard errors{noise}. "
+                f"Theory and networks disagree: {size}{noise}. "
                 "Wider networks must come closer, since theory leaves out higher orders in 1/n, or something else is wrong."
             )
 
