@@ -41,9 +41,9 @@ def run(args: argparse.Namespace) -> None:
     data = None if args.inputs is None else read_inputs(args.inputs)
     result = recommend(activation=args.activation, data=data, seed=args.seed, **shape)
     if args.json != STANDARD_OUTPUT:
-        from rich.console import Console
+        from ..reports.terminal import show
 
-        Console().print(result)
+        show(result)
     if args.html is not None:
         write(args.html, result.to_html())
     if args.json is not None:

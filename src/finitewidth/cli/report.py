@@ -70,9 +70,9 @@ def run(command: argparse.ArgumentParser, of_transformers: list[str], args: argp
     check_writable(html=args.html, json=args.json)
     result = _transformer(args) if args.transformer else _mlp(args)
     if args.json != STANDARD_OUTPUT:
-        from rich.console import Console
+        from ..reports.terminal import show
 
-        Console().print(result)
+        show(result)
     if args.html is not None:
         write(args.html, result.to_html())
     if args.json is not None:

@@ -77,12 +77,10 @@ def run(args: argparse.Namespace) -> None:
         data = law_data(limit) if comparison is None else comparison.to_dict()
         write(args.json, json.dumps(data, indent=2, allow_nan=False))
     if args.json != STANDARD_OUTPUT:
-        from rich.console import Console
-
         from ..reports.comparison.law_tables import law_parts
-        from ..reports.terminal import stacked
+        from ..reports.terminal import show, stacked
 
-        Console().print(stacked(law_parts(limit)) if comparison is None else comparison)
+        show(stacked(law_parts(limit)) if comparison is None else comparison)
 
 
 def _depth(args: argparse.Namespace) -> tuple[int | None, float]:

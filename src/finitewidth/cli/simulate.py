@@ -68,11 +68,9 @@ def run(args: argparse.Namespace) -> None:
 
         write(args.json, json.dumps(_data(net, x, measured), indent=2, allow_nan=False))
     if args.json != STANDARD_OUTPUT:
-        from rich.console import Console
+        from ..reports.terminal import show, stacked
 
-        from ..reports.terminal import stacked
-
-        Console().print(stacked(_parts(net, measured)))
+        show(stacked(_parts(net, measured)))
 
 
 def _data(net: "MLP | ResidualMLP", x: "np.ndarray", measured: "Flow") -> dict[str, Any]:

@@ -154,12 +154,16 @@ def recommend(
 def _call(sigma: Activation, depth: int, width: int, outputs: int) -> str:
     name = repr(sigma.name) if sigma.name in ACTIVATIONS else "activation"
     return (
-        f"advice = fw.recommend(activation={name}, depth={depth}, width={width}, outputs={outputs}, data=x)\n"
-        "rates = fw.learning_rates(advice.net, 'sgd', rate=advice.numbers['sgd_rate'].value)\n"
+        "import finitewidth as fw\n"
+        f"shape = dict(depth={depth}, width={width}, outputs={outputs})\n"
+        f"advice = fw.recommend(activation={name}, **shape, data=x)\n"
+        "eta = advice.numbers['sgd_rate'].value\n"
+        "rates = fw.learning_rates(advice.net, 'sgd', rate=eta)\n"
         "optimizer = torch.optim.SGD(rates.parameter_groups(linear_layers))\n"
         "# or, with inputs as scaled above:\n"
         "inputs = advice.numbers['input_scale'].value * x\n"
-        "rates = fw.learning_rates(advice.net, 'adam', rate=advice.numbers['adam_rate'].value, x=inputs)\n"
+        "eta = advice.numbers['adam_rate'].value\n"
+        "rates = fw.learning_rates(advice.net, 'adam', rate=eta, x=inputs)\n"
         "optimizer = torch.optim.Adam(rates.parameter_groups(linear_layers))"
     )
 

@@ -1,13 +1,15 @@
-"""Documents and their parts for a terminal of 80 columns and more."""
+"""Documents and their parts for a terminal: words and tables fit into it, code is left as it is, to be copied."""
 
 import io
 from collections.abc import Iterable, Iterator
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.panel import Panel
+from rich.segment import Segment
+from rich.style import Style
 from rich.styled import Styled
 from rich.table import Table as Grid
 from rich.text import Text
@@ -28,12 +30,33 @@ _STYLES = {
 }
 _LABEL = 25  # columns, so that sparklines stand below one another
 _INDENT = 2
+_CODE = Style.parse("cyan")
+
+
+class _Verbatim:
+    """Lines that are longer than a narrow terminal, which breaks them as it likes: a line that rich crops cannot be run."""
+
+    def __init__(self, code: str):
+        self.code = code
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        yield Segment.line()
+        for line in self.code.splitlines():
+            yield Segment(" " * 2 * _INDENT)
+            yield Segment(line, _CODE)
+            yield Segment.line()
+        yield Segment.line()
+
+
+def show(renderable: RenderableType) -> None:
+    """Print to the terminal, or to a pipe, whatever its width."""
+    Console().print(renderable, crop=False)
 
 
 def as_text(renderable: RenderableType) -> str:
     """Plain text of what rich would print."""
     sink = io.StringIO()
-    Console(file=sink, width=WIDTH, color_system=None, legacy_windows=False).print(renderable)
+    Console(file=sink, width=WIDTH, color_system=None, legacy_windows=False).print(renderable, crop=False)
     return "\n".join(line.rstrip() for line in sink.getvalue().rstrip().splitlines())
 
 
@@ -51,9 +74,13 @@ def stacked(parts: Iterable[Part]) -> RenderableType:
 
 def _section(section: Section) -> RenderableType:
     facts = [_facts(section.facts)] if section.facts else []
-    content = Group(*_spaced([*facts, *_shown(section.parts)]))
-    heading = Text(section.title, style="bold blue")
-    return Padding(Group(heading, Padding(content, (0, 0, 0, _INDENT), expand=False)), (1, 0, 0, 0), expand=False)
+    content = _spaced([*facts, *_shown(section.parts)])
+    heading = Text(f"\n{section.title}", style="bold blue")
+    return Group(heading, *(part if isinstance(part, _Verbatim) else _indented(part) for part in content))
+
+
+def _indented(part: RenderableType) -> RenderableType:
+    return Padding(part, (0, 0, 0, _INDENT), expand=False)
 
 
 def _spaced(shown: Iterable[RenderableType]) -> Iterator[RenderableType]:
@@ -83,7 +110,7 @@ def _shown(parts: Iterable[Part]) -> Iterator[RenderableType]:
             case Details(_, inner):
                 yield from _shown(inner)
             case Code(text):
-                yield Padding(Text(text, style="cyan", no_wrap=True), (1, 0, 1, 2), expand=False)
+                yield _Verbatim(text)
             case Drawing():
                 pass
 

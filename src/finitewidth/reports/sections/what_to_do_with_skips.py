@@ -51,7 +51,7 @@ def about_what_to_do_with_skips(net: ResidualMLP, verdict: Criticality, fluctuat
 def skip_lines(gamma: float, readout: bool) -> str:
     """PyTorch's lines after those of `initialisation`; `readout` says whether the last layer is without a skip."""
     return (
-        f"gamma = {gamma:.6g}\n"
+        f"gamma = {gamma:.9g}\n"
         f"for layer in linear_layers[1:{'-1' if readout else ''}]:\n"
         "    with torch.no_grad():\n"
         "        layer.weight *= (1 - gamma**2) ** 0.5\n"
@@ -69,7 +69,7 @@ def optimiser(net: ResidualMLP, other: Alternative | None) -> str:
         "import finitewidth as fw\n"
         f"sigma = {own if other is None else other.code}\n"
         f"shape = dict(width={net.width}, depth={net.depth}, {ends})\n"
-        f"net = fw.tune(fw.ResidualMLP(sigma, gamma={float(net.gamma):.6g}, **shape))\n"
+        f"net = fw.tune(fw.ResidualMLP(sigma, gamma={float(net.gamma):.9g}, **shape))\n"
         'rates = fw.learning_rates(net, "sgd", rate=eta)\n'
         "groups = rates.parameter_groups(linear_layers)\n"
         "optimizer = torch.optim.SGD(groups)"
