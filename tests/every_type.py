@@ -99,7 +99,8 @@ def filled(annotation: typing.Any, name: str = "") -> typing.Any:
 
 
 def array_of(annotation: type, name: str) -> np.ndarray:
-    shape = [SIZES.get(dim, 3) for dim in annotation.dim_str.split() if dim != "..."]
+    dims = [dim for dim in annotation.dim_str.split() if dim != "..."]
+    shape = [int(dim) if dim.isdigit() else SIZES.get(dim, 3) for dim in dims]
     values = np.random.default_rng(len(name)).uniform(1, 2, size=shape)
     kinds = annotation.dtypes
     return values > 1.5 if "bool" in kinds else values.astype(int) if "float64" not in kinds else values
@@ -194,6 +195,8 @@ EXAMPLES: dict[type, typing.Callable[[], typing.Any]] = {
     fw.shaped.FiniteStack: lambda: fw.shaped.FiniteStack(*BLOCK.blocks),
     fw.shaped.LayerNormTransformer: lambda: fw.shaped.LayerNormTransformer("post", heads=2, mask="window:2"),
     fw.shaped.BlockNetwork: lambda: BLOCK.at(width=8, depth=3),
+    fw.gaussian.EvenAction: lambda: fw.gaussian.EvenAction(np.eye(2), [np.ones((2, 2, 2, 2))]),
+    fw.learning.QuadraticModel: lambda: fw.learning.QuadraticModel(np.ones((2, 3)), np.ones((2, 3, 3)), 0.1),
     fw.ensembles.LazyGaussian: lambda: fw.ensembles.LazyGaussian(jax.random.key(0), (4, 3), 1.0),
     fw.critical.PhaseDiagram: lambda: diagram(),
     fw.learning.bayesian.ModelComparison: lambda: fw.learning.bayesian.ModelComparison(

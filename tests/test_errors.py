@@ -21,6 +21,7 @@ MADE_FROM = {
     "ArgumentError": ("x", 3, "a matrix; no number"),
     "ShapeError": ("x", "an array of shape (3,)", "a matrix"),
     "DomainError": ("steps", -1, "a positive number"),
+    "FileError": ("x", "net.fw, which is damaged or something else", "a file that `save` wrote"),
     "NotTunableError": ("sin", "its critical point repels"),
     "UnknownNameError": ("activation", "tahn", ["tanh", "relu"]),
     "BlowUpError": ("`kernel` of MLP leaves the finite numbers: take fewer layers.",),

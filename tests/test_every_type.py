@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 import finitewidth as fw
 from every_type import DESCRIPTIONS, NEITHER, NET, RESULTS, example, measured_flow
-from finitewidth._errors import ArgumentError, DomainError
+from finitewidth._errors import ArgumentError
 from finitewidth._fingerprint import fingerprint
 from finitewidth._result import Result
 from finitewidth._table import values_of
@@ -262,7 +262,7 @@ def test_what_is_not_known_is_refused(change, match, tmp_path):
     path = tmp_path / "net.fw"
     fw.save(NET, path)
     rewritten(path, change)
-    with pytest.raises(DomainError, match=match):
+    with pytest.raises(fw.FileError, match=match):
         fw.load(path)
     assert not (tmp_path / "stolen").exists()
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # a room is loaded when a name of it is first used
         ArgumentError as ArgumentError,
         BlowUpError as BlowUpError,
         DomainError as DomainError,
+        FileError as FileError,
         NotTunableError as NotTunableError,
         ShapeError as ShapeError,
         UnknownNameError as UnknownNameError,
@@ -101,7 +102,7 @@ _NAMES = {
         "proportional realised reports results"
     ),
     "._compile": "compilation_cache",
-    "._errors": "ArgumentError BlowUpError DomainError NotTunableError ShapeError UnknownNameError ValidityWarning",
+    "._errors": "ArgumentError BlowUpError DomainError FileError NotTunableError ShapeError UnknownNameError ValidityWarning",
     "._files": "load save",
     ".activations": "ACTIVATIONS Activation gaussian_expectation",
     ".advice": "diagnose diagnose_gradients learning_rates tune",

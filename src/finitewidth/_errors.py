@@ -28,6 +28,10 @@ class DomainError(ArgumentError):
     """A value lies outside the domain on which the quantity is defined."""
 
 
+class FileError(ArgumentError):
+    """A file cannot be written or read, or holds something else than it should; the message names its path."""
+
+
 class NotTunableError(DomainError):
     """The activation has no critical point that attracts; the message says why."""
 

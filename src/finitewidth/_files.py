@@ -2,24 +2,28 @@
 
 A file is a zip of `finitewidth.json`, which says what it is made of, and of `0.npy`, `1.npy`, ..., its arrays. Objects of the library are
 written field by field under the name by which users find their class (`critical:PhaseDiagram`); activations as the function of the
-library that makes them, and its arguments. Nothing else is known, and nothing else from a file is run.
+library that makes them, and its arguments. Nothing else is known, and nothing else from a file is run; what is made from one passes the
+checks of its class.
 """
 
 import dataclasses
 import functools
 import importlib
-import io
+import inspect
 import json
 import os
+import typing
 import zipfile
-from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeAlias
 
 import jax
 import numpy as np
 
+from ._archive import Archive, opened
+from ._drafts import as_path, draft_of
 from ._errors import ArgumentError, DomainError
+from ._kinds import check_kinds
 from ._table import values_of
 
 FORMAT = 1
@@ -45,21 +49,18 @@ def save(thing: Any, path: Path) -> None:
         >>> fw.load(path).activation.name
         'gelu'
     """
+    where = as_path(path, "path")
     arrays: list[np.ndarray] = []
-    content = _encode(thing, arrays, type(thing).__name__)
-    head = {"finitewidth": FORMAT, "content": content}
-    where = _as_path(path)
-    unfinished = f"{where}.part"
     try:
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:
-            file.writestr(_HEAD, json.dumps(head))
-            for number, array in enumerate(arrays):
-                sink = io.BytesIO()
-                np.save(sink, array, allow_pickle=False)
-                file.writestr(f"{number}.npy", sink.getvalue())
-        os.replace(unfinished, where)
-    except OSError as error:
-        raise ArgumentError("path", f"{where} ({error.strerror})", "a file that can be written") from error
+        content = _encode(thing, arrays, type(thing).__name__)
+        head = json.dumps({"finitewidth": FORMAT, "content": content})
+    except RecursionError:
+        raise ArgumentError("thing", "something nested too deeply, or within itself", "a network or a result") from None
+    with draft_of(where, "path") as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(_HEAD, head)
+        for number, array in enumerate(arrays):
+            with file.open(f"{number}.npy", "w", force_zip64=True) as member:
+                np.save(member, array, allow_pickle=False)
 
 
 def load(path: Path) -> Any:
@@ -74,29 +75,13 @@ def load(path: Path) -> Any:
         >>> fw.load(path)["rates"].optimizer
         'sgd'
     """
-    where = _as_path(path)
-    try:
-        with zipfile.ZipFile(where) as file:
-            head = json.loads(file.read(_HEAD))
-            if not isinstance(head, dict) or head.get("finitewidth") != FORMAT:
-                version = head.get("finitewidth") if isinstance(head, dict) else None
-                raise DomainError(
-                    "path", f"a file of format {version!r}", f"format {FORMAT}: it may need a newer version"
-                )
-            return _decode(head["content"], file)
-    except OSError as error:
-        raise ArgumentError("path", f"{where} ({error.strerror})", "a file that `save` wrote") from error
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ArgumentError(
-            "path", f"{where}, which is damaged or something else", "a file that `save` wrote"
-        ) from error
-
-
-def _as_path(path: Any) -> str:
-    try:
-        return os.fsdecode(os.fspath(path))
-    except TypeError:
-        raise ArgumentError("path", type(path).__name__, "the name of a file") from None
+    where = as_path(path, "path")
+    with opened(where, "path", "a file that `save` wrote") as file:
+        head = json.loads(file.text(_HEAD))
+        version = head.get("finitewidth") if isinstance(head, dict) else None
+        if version != FORMAT:
+            raise DomainError("finitewidth", f"format {version!r}", f"format {FORMAT}: it may need a newer version")
+        return _decode(head["content"], file)
 
 
 def _encode(thing: Any, arrays: list[np.ndarray], where: str) -> Any:
@@ -174,51 +159,74 @@ def public_name(thing: Any, where: str = "") -> str:
 def _find(name: Any, room_of_functions: str | None = None) -> Any:
     """The class of that public name, or the function of that room; nothing outside the library."""
     room, colon, wanted = name.partition(":") if isinstance(name, str) else ("", "", "")
+    rooms = room.split(".") if room else []
     found = None
-    if colon and wanted.isidentifier() and all(part.isidentifier() for part in room.split(".") if room):
+    if colon and wanted.isidentifier() and all(part.isidentifier() and not part.startswith("_") for part in rooms):
         try:
             found = getattr(importlib.import_module(f"{_PACKAGE}.{room}" if room else _PACKAGE), wanted, None)
         except ImportError:
             found = None
     module = f"{getattr(found, '__module__', '')}."
-    known = isinstance(found, type) if room_of_functions is None else callable(found) and not isinstance(found, type)
+    known = isinstance(found, type) if room_of_functions is None else inspect.isfunction(found)
     if not (known and module.startswith(f"{room_of_functions or _PACKAGE}.")):
-        raise DomainError("path", f"a file with a {name!r} in it", "what this version knows: it may need another one")
+        raise _strange(name)
     return found
 
 
-def _decode(content: Any, file: zipfile.ZipFile) -> Any:
+def _strange(what: Any) -> DomainError:
+    return DomainError("content", f"{what!r}"[:80], "what this version knows: it may need another one")
+
+
+def _decode(content: Any, file: Archive) -> Any:
     if not isinstance(content, dict):
+        if isinstance(content, list):
+            raise _strange(content)
         return content
     match content:
-        case {"float": text}:
+        case {"float": str(text)}:
             return float(text)
         case {"complex": [real, imag]}:
             return complex(_decode(real, file), _decode(imag, file))
         case {"enum": name, "name": member}:
-            return _find(name)[member]
-        case {"array": number, "of": kind}:
-            return _decode_array(np.load(io.BytesIO(file.read(f"{number}.npy")), allow_pickle=False), kind)
-        case {"objects": values, "shape": shape}:
+            return _member(_find(name), member)
+        case {"array": int(number), "of": str(kind)}:
+            return _decode_array(file.array(f"{number}.npy"), kind)
+        case {"objects": list(values), "shape": shape}:
             array = np.empty(len(values), dtype=object)
             array[:] = [_decode(value, file) for value in values]
             return array.reshape(shape)
-        case {"tuple": values}:
+        case {"tuple": list(values)}:
             return tuple(_decode(value, file) for value in values)
-        case {"list": values}:
+        case {"list": list(values)}:
             return [_decode(value, file) for value in values]
-        case {"dict": pairs}:
+        case {"dict": list(pairs)}:
             return {_decode(key, file): _decode(value, file) for key, value in pairs}
-        case {"partial": parts}:
+        case {"partial": list(parts)}:
             function, args, keywords = (_decode(part, file) for part in parts)
             return functools.partial(function, *args, **keywords)
         case {"function": name}:
             return _find(name, _PICTURES)
-        case {"made by": name, "of": arguments}:
-            return _find(name, _MAKERS)(*(_decode(value, file) for value in arguments))
-        case {"object": name, "fields": fields}:
+        case {"made by": name, "of": list(arguments)}:
+            return _maker(name)(*(_decode(value, file) for value in arguments))
+        case {"object": name, "fields": dict(fields)}:
             return _made(_find(name), {key: _decode(value, file) for key, value in fields.items()}, name)
-    raise DomainError("path", f"a file with an entry {sorted(content)}", "what this version knows")
+    raise _strange(content)
+
+
+def _member(kind: type, name: Any) -> Any:
+    members = getattr(kind, "__members__", {})
+    if name not in members:
+        raise DomainError(kind.__name__, f"{name!r}"[:80], f"one of {', '.join(members)}")
+    return members[name]
+
+
+def _maker(name: Any) -> Any:
+    """A function that makes activations; others of that room compute."""
+    maker = _find(name, _MAKERS)
+    made = typing.get_type_hints(maker).get("return")
+    if not (isinstance(made, type) and hasattr(made, "recipe")):
+        raise _strange(name)
+    return maker
 
 
 def _decode_array(array: np.ndarray, kind: str) -> Any:
@@ -229,21 +237,34 @@ def _decode_array(array: np.ndarray, kind: str) -> Any:
             return jax.numpy.asarray(array)
     if kind.startswith("key "):
         return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=kind.removeprefix("key "))
+    if kind != "numpy":
+        raise _strange(kind)
     return array
 
 
-def _made(kind: Callable[..., Any], fields: dict[str, Any], name: str) -> Any:
-    """An object with these fields, which were checked when it was made first."""
-    if hasattr(kind, "_fields"):
-        known = set(getattr(kind, "_fields", ()))
-    else:
-        known = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
-    if known != set(fields) or not isinstance(kind, type):
+def _made(kind: type, fields: dict[str, Any], name: str) -> Any:
+    """An object with these fields: of the kinds that its class says, and by its own constructor where they are the arguments."""
+    is_tuple = hasattr(kind, "_fields")
+    known = set(getattr(kind, "_fields", ()))
+    if dataclasses.is_dataclass(kind):
+        known = {field.name for field in dataclasses.fields(kind)}
+    if known != set(fields) or not (is_tuple or dataclasses.is_dataclass(kind)):
         got = f"a {name!r} with fields {sorted(fields)}"
-        raise DomainError("path", got, f"{sorted(known)}: it was saved by another version")
-    if hasattr(kind, "_fields"):
-        return kind(**fields)
-    made = object.__new__(kind)
-    for field, value in fields.items():
-        object.__setattr__(made, field, value)
+        raise DomainError("content", got, f"{sorted(known)}: it was saved by another version")
+    check_kinds(kind, fields)
+    parameters = inspect.signature(kind).parameters.values()
+    if all(each.name in fields or each.default is not each.empty for each in parameters):
+        made, given = _constructed(kind, list(parameters), fields)
+    else:
+        made, given = object.__new__(kind), set()
+    for field in known - given:
+        object.__setattr__(made, field, fields[field])
     return made
+
+
+def _constructed(kind: type, parameters: list[inspect.Parameter], fields: dict[str, Any]) -> tuple[Any, set[str]]:
+    """What the constructor makes of the fields that are its arguments, and which these were."""
+    given = [each for each in parameters if each.name in fields]
+    args = [value for each in given if each.kind is each.VAR_POSITIONAL for value in fields[each.name]]
+    named = {each.name: fields[each.name] for each in given if each.kind is not each.VAR_POSITIONAL}
+    return kind(*args, **named), {each.name for each in given}

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from finitewidth._errors import ArgumentError
+from finitewidth._errors import ArgumentError, FileError
 from finitewidth.runs.checkpoint import Checkpoint
 
 EMPTY = {"a": np.zeros(3), "b": np.zeros((), int)}
@@ -72,9 +72,9 @@ def test_another_run_saves_meanwhile(tmp_path, monkeypatch):
 def test_the_file_is_on_the_disk_before_it_takes_the_place_of_the_old_one(tmp_path, monkeypatch):
     """A machine that loses power has one of the two."""
     order = []
-    fsync, replace = os.fsync, type(tmp_path).replace
+    fsync, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda handle: (order.append("written"), fsync(handle))[1])
-    monkeypatch.setattr(type(tmp_path), "replace", lambda old, new: (order.append("moved"), replace(old, new))[1])
+    monkeypatch.setattr(os, "replace", lambda old, new: (order.append("moved"), replace(old, new))[1])
     Checkpoint(tmp_path / "run.npz", "problem").save(1, state(1))
     assert order == ["written", "moved"]
 
@@ -84,7 +84,7 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, content):
     """And left alone."""
     path = tmp_path / "thesis.npz"
     path.write_bytes(content)
-    with pytest.raises(ArgumentError, match="not a checkpoint"):
+    with pytest.raises(FileError, match=r"thesis\.npz, which is damaged or something else.*; expected a checkpoint"):
         Checkpoint(path, "problem").load(EMPTY)
     assert path.read_bytes() == content
 

@@ -44,7 +44,7 @@ def run(
     """
     chunk = lane * _LANES_PER_CHUNK if chunk_size is None else -(-chunk_size // lane) * lane
     record = None if checkpoint is None else Checkpoint(checkpoint, problem)
-    done, state = (0, state) if record is None else record.load(state)
+    done, state = (0, state) if record is None else record.load(state, total)
     chunks_between = -(-sum(leaf.nbytes for leaf in jax.tree.leaves(state)) // _BYTES_PER_CHUNK)
     with ProgressBar(parts * total, progress, parts * done, things) as bar:
         for number, first in enumerate(range(done, total, chunk)):
