@@ -224,14 +224,14 @@ def test_arrays_are_checked(array, match, tmp_path):
 
 
 def test_fields_of_a_result_fit_one_another(tmp_path):
-    """Axes of one name have one length: a flow with metrics of other inputs than its kernels' is refused."""
-    flow = fw.results.Flow(NET, np.ones((2, 1, 1)))
-    content, arrays = fields(tmp_path, flow)
-    assert fw.load(written(tmp_path / "flow.fw", content, **arrays)).K.shape == (2, 1, 1)
-    number = content["fields"]["K"]["array"]
-    for shape in ((2, 1, 2), (2, 1), (2,)):
-        with pytest.raises(fw.FileError, match=r"`Flow\.K` is an array of shape"):
-            fw.load(written(tmp_path / "flow.fw", content, **arrays | {f"_{number}": np.ones(shape)}))
+    """Axes of one name have one length, within an array and among them."""
+    flow, line = fw.results.Flow(NET, np.ones((2, 1, 1))), fw.critical.CriticalLine(*np.ones((3, 4)))
+    for thing, name, wrong in ((flow, "K", (2, 1, 2)), (flow, "K", (2, 1)), (line, "C_W", (5,)), (line, "C_b", (4, 1))):
+        content, arrays = fields(tmp_path, thing)
+        kind, number = type(thing).__name__, content["fields"][name]["array"]
+        assert isinstance(fw.load(written(tmp_path / "thing.fw", content, **arrays)), type(thing))
+        with pytest.raises(fw.FileError, match=rf"`{kind}\.{name}` is an array of shape"):
+            fw.load(written(tmp_path / "thing.fw", content, **arrays | {f"_{number}": np.ones(wrong)}))
 
 
 @pytest.mark.parametrize(
