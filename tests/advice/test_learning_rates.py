@@ -107,13 +107,13 @@ def test_sgd_rates_make_the_tensorial_step():
     )
 
 
-def change_by_group(net, rates, x, y):
-    """Of parameters: how far outputs move towards the targets, per output, when one group moves by the sign of its gradient."""
+def change_by_group(net, rates, x):
+    """Of parameters and targets: how far outputs move towards the targets, per output, when one group moves by the sign of its gradient."""
 
     def outputs(theta):
         return preactivations(net, theta, x)[-1]
 
-    def moved(theta):
+    def moved(theta, y):
         error = outputs(theta) - y
         gradient = jax.grad(lambda t: jnp.sum(outputs(t) * error))(theta)
         steps, still = (
@@ -135,17 +135,29 @@ def change_by_group(net, rates, x, y):
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_sign_updates_share_as_gradient_descent_does(activation):
     r"""PDLT (8.13), (9.94)-(9.96): moved by signs, each group changes outputs by $\eta$ times its part of $\Theta$, at any width."""
-    x, y = np.array([[0.7, -1.1, 0.4]]), np.array([[5.0, -4.0]])
-    ratios = []
-    for n in (50, 200):
-        net = tune(MLP(activation, (3, n, 2 * n, n, 2)))
-        rates, split = learning_rates(net, "adam", 0.1, x), tangent_contributions(net, x)
-        expected = 0.1 * np.stack([split.bias[:, 0, 0], split.weight[:, 0, 0]], axis=1)
-        change = change_by_group(net, rates, jnp.asarray(x), y)
-        ratios.append(np.mean([change(draw_parameters(net, seed)) for seed in range(20)], axis=0) / expected)
-    np.testing.assert_allclose(ratios[1][:-1], 1, atol=0.08)  # hidden layers: fluctuations of relative size L/n
-    np.testing.assert_allclose(ratios[1][-1], 1, atol=0.15)  # output: the two errors are not quite of one size
-    np.testing.assert_allclose(ratios[0], ratios[1], atol=0.15)
+    x, outputs = np.array([[0.7, -1.1, 0.4]]), 5
+    targets = 100 * np.random.default_rng(0).normal(size=(100, 1, outputs))  # errors of all directions
+    targets = np.concatenate([targets, targets * [[[1.0, -1.0, 1.0, -1.0, 1.0]]]])
+    n = 200
+    net = tune(MLP(activation, (3, n, 2 * n, n, outputs)))
+    rates, split = learning_rates(net, "adam", 0.1, x), tangent_contributions(net, x)
+    expected = 0.1 * np.stack([split.bias[:, 0, 0], split.weight[:, 0, 0]], axis=1)
+    change = change_by_group(net, rates, jnp.asarray(x))
+    ratios = np.array([change(draw_parameters(net, seed), y) for seed, y in enumerate(targets)]) / expected
+    error = ratios.std(axis=0) / len(ratios) ** 0.5
+    off = abs(ratios.mean(axis=0) - 1)
+    assert (off[-1] < 4 * error[-1]).all()  # the last layer: exact, for any width
+    assert (off[:-1] < 4 * error[:-1] + 0.03).all()  # hidden layers: L/n = 0.02
+
+
+@pytest.mark.parametrize(("outputs", "share"), [(1, 1.0), (2, 8**0.5 / np.pi), (5, 0.838525)])
+def test_signs_of_several_outputs(outputs, share):
+    r"""$\langle\sum|\epsilon_i|\rangle$ on the unit sphere by hand, $\frac4\pi$ on the circle; and from directions drawn."""
+    rates = learning_rates(MLP("linear", (3, outputs)), "adam", 0.1)
+    drawn = np.random.default_rng(0).normal(size=(40_000, outputs))
+    sums = abs(drawn).sum(axis=1) / np.linalg.norm(drawn, axis=1) / outputs**0.5
+    assert abs(sums.mean() - share) <= 4 * sums.std() / 200 + 1e-12
+    np.testing.assert_allclose(0.1 / rates.bias, share, rtol=1e-6)
 
 
 def test_adam_scales_with_fan_in_and_fan_out():
@@ -159,7 +171,8 @@ def test_adam_of_one_layer():
     """Nothing is hidden: a linear model, whose one layer moves an output by its own tangent kernel."""
     rates = learning_rates(MLP("tanh", (3, 2)), "adam", 0.1)
     assert rates.tangent_kernel == 2.0
-    np.testing.assert_allclose([rates.bias, rates.weight], [[0.1], [0.1 / 3]], rtol=1e-12)
+    share = 8**0.5 / np.pi  # of the sizes of two errors, in their length times the root of two
+    np.testing.assert_allclose([rates.bias, rates.weight], [[0.1 / share], [0.1 / 3 / share]], rtol=1e-12)
 
 
 def test_table_and_groups():

@@ -100,7 +100,8 @@ def learning_rates(net: LayeredNetwork, optimizer: str = "sgd", rate: float = 1.
     `lambda_b`, `lambda_W` of `net`, which `tune` sets.
 
     **SGD**, for weights of variance $C_W/n_{\ell-1}$: $\eta\lambda_b^{(\ell)}$ for biases and $\eta\lambda_W^{(\ell)}/n_{\ell-1}$ for
-    weights, PDLT (8.6). The loss is a sum over samples; for a mean over $N$ of them $\eta$ is $N$ times larger.
+    weights, PDLT (8.6). What $\eta$ is good for depends on the loss: `advice.global_rate` gives it for a mean over the batch, the book's
+    $\eta$ is that of a sum over samples.
 
     **Adam** moves every parameter by its rate in the direction of its sign, however small the gradient. For one sample with
     errors $\epsilon_i$ of the $n_L$ outputs the gradients of the biases of layer $\ell$ are $e_j = \sum_i\epsilon_iJ_{ij}$ with
@@ -119,7 +120,11 @@ def learning_rates(net: LayeredNetwork, optimizer: str = "sgd", rate: float = 1.
     $$\beta = \eta\lambda_b\frac{\chi\sqrt{n_L}}S,\qquad
       \omega = \frac{\eta\lambda_W}{n_{\ell-1}}\frac{g}{\langle|\sigma|\rangle}\frac{\chi\sqrt{n_L}}S;$$
 
-    in the last layer $\chi = 1$ and $S$ is $\sqrt{n_L}$.
+    in the last layer $\chi = 1$ and $S = \sum_i|\epsilon_i|/|\epsilon|$, on average over the directions of $\epsilon$
+
+    $$S = \frac{n_L\,\Gamma(\frac{n_L}2)}{\sqrt\pi\,\Gamma(\frac{n_L+1}2)},$$
+
+    one for a single output and close to $\sqrt{2n_L/\pi}$ for many. It would be $\sqrt{n_L}$ for errors all of one size.
 
     The factor $1/n_{\ell-1}$, fan-in, is that of the maximal-update parameterisation. The $1/\sqrt{n_\ell}$ comes with it because here
     the output sees each hidden neuron with a strength $n_\ell^{-1/2}$ and signs add up to $\sqrt{n_\ell}$; there it is $n_\ell^{-1}$ and
@@ -186,9 +191,15 @@ def _signs(net: LayeredNetwork, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     sizes = np.append(np.abs(x).mean(axis=1)[None], value, axis=0).mean(axis=1)
     spread = evenness(net, K.mean(axis=1), chain.mean(axis=1)) if isinstance(net, ResidualMLP) else slope.mean(axis=1)
     signs = spread * np.sqrt(2 / math.pi * chain[:-1].mean(axis=1) * np.asarray(net.hidden_widths))
-    bias = chain.mean(axis=1) * math.sqrt(net.widths[-1]) / np.append(signs, math.sqrt(net.widths[-1]))
+    outputs = net.widths[-1]
+    bias = chain.mean(axis=1) * math.sqrt(outputs) / np.append(signs, _sum_of_sizes(outputs))
     theta = sum(np.asarray(part).diagonal(axis1=1, axis2=2).mean(axis=1).sum() for part in (split.bias, split.weight))
     return bias, bias / np.asarray(net.widths[:-1]) * overlap.mean(axis=1) / sizes, float(theta)
+
+
+def _sum_of_sizes(n: int) -> float:
+    r"""$\langle\sum_i|\epsilon_i|\rangle$ of vectors $\epsilon$ of length one and of any direction, with $n$ entries."""
+    return n / math.sqrt(math.pi) * math.exp(math.lgamma(n / 2) - math.lgamma((n + 1) / 2))
 
 
 def _absolute_averages(activation: Activation, K: Float[Array, "l N"]) -> tuple[np.ndarray, np.ndarray]:
