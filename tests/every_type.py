@@ -199,10 +199,10 @@ EXAMPLES: dict[type, typing.Callable[[], typing.Any]] = {
     fw.learning.QuadraticModel: lambda: fw.learning.QuadraticModel(np.ones((2, 3)), np.ones((2, 3, 3)), 0.1),
     fw.ensembles.LazyGaussian: lambda: fw.ensembles.LazyGaussian(jax.random.key(0), (4, 3), 1.0),
     fw.critical.PhaseDiagram: lambda: diagram(),
-    fw.learning.bayesian.ModelComparison: lambda: fw.learning.bayesian.ModelComparison(
+    fw.learning.ModelComparison: lambda: fw.learning.ModelComparison(
         (NET, NET.replace(C_W=2.0)), np.array([-1.0, -2.0]), np.log([0.5, 0.5])
     ),
-    fw.learning.bayesian.EvidenceScan: lambda: fw.learning.bayesian.EvidenceScan(
+    fw.learning.EvidenceScan: lambda: fw.learning.EvidenceScan(
         np.array([0.0, 0.1]), np.array([1.0, 1.5, 2.0]), (2, 3), np.arange(-12.0, 0.0).reshape(2, 3, 2)
     ),
     fw.advice.ShapingAdvice: lambda: fw.advice.ShapingAdvice(

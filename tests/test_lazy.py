@@ -88,3 +88,31 @@ def test_a_copy_without_sources_offers_every_name(tmp_path):
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert int(done.stdout) == 18  # the package, its rooms, and the shaped networks
+
+
+def not_offered(source):
+    """Names after `fw.` that are there only where some other file has loaded them."""
+    missing = []
+    for node in ast.walk(ast.parse(source)):
+        path, owner = [], node
+        while isinstance(owner, ast.Attribute):
+            path, owner = [owner.attr, *path], owner.value
+        if isinstance(owner, ast.Name) and owner.id == "fw" and path:
+            module = fw
+            for name in path:
+                if not hasattr(module, "_sources") or name.startswith("__"):
+                    break
+                if name not in module._sources:
+                    missing.append(".".join(path))
+                    break
+                module = getattr(module, name)
+    return missing
+
+
+def test_helpers_of_tests_ask_for_names_that_are_offered():
+    """Else a file of tests runs after others that have loaded them, and fails alone."""
+    files = Path(__file__).parent.glob("*.py")
+    found = {file.name: not_offered(file.read_text("utf-8")) for file in files if file != Path(__file__)}
+    assert {name: missing for name, missing in found.items() if missing} == {}
+    assert not_offered("fw.learning.bayesian.EvidenceScan") == ["learning.bayesian.EvidenceScan", "learning.bayesian"]
+    assert not_offered("fw.learning.EvidenceScan.plot(fw.shaped.Block.at)") == []
