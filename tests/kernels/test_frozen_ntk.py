@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
-from finitewidth.kernels import frozen_ntk
+from finitewidth.kernels import frozen_ntk, pair_walk
 from finitewidth.networks import MLP
 from references import polar_rule
 
@@ -74,3 +74,32 @@ def test_a_jump_is_refused():
     """A step has no slope."""
     with pytest.raises(fw.DomainError, match="continuous activation"):
         frozen_ntk(MLP("perceptron", (2, 4, 1)), [[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("activation", ["relu", "erf", "gelu", "tanh", "hardtanh"])
+def test_squares_of_pairs_make_the_whole(activation, monkeypatch):
+    """Eleven inputs in squares of four by four, of which the last overlap: symmetric, and what one square makes of them."""
+    net = fw.ResidualMLP(activation, width=8, depth=4, gamma=0.7, C_b=0.1, norm="rms")
+    x = np.random.default_rng(3).normal(size=(11, 5))
+    x[7] = x[2]  # a copy, in another square
+    in_one = fw.kernel(net, x), frozen_ntk(net, x)
+    monkeypatch.setattr(pair_walk, "_CLOSED_SIDE", 4)
+    monkeypatch.setattr(pair_walk, "_SUMMED_SIDE", 4)
+    for expected, found in zip(in_one, (fw.kernel(net, x), frozen_ntk(net, x)), strict=True):
+        np.testing.assert_array_equal(found, found.T)
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_erf_in_closed_form():
+    """PDLT (8.63) with the arcsine kernel: erf of many inputs, ten layers; symmetric to the last bit."""
+    x = np.random.default_rng(1).normal(size=(200, 5))
+    net = MLP("erf", [5] + [16] * 10, C_b=0.1, C_W=2.0, lambda_b=0.3)
+    K, theta = 0.1 + 2 * x @ x.T / 5, 0.3 + x @ x.T / 5
+    for _ in range(9):
+        sizes = np.sqrt(1 + 2 * np.diagonal(K))
+        rho = 2 * K / np.outer(sizes, sizes)
+        slopes = 4 / math.pi / np.outer(sizes, sizes) / np.sqrt(1 - rho**2)
+        values = 2 / math.pi * np.arcsin(rho)
+        K, theta = 0.1 + 2 * values, 0.3 + values + 2 * slopes * theta
+    np.testing.assert_allclose(fw.kernel(net, x), K, rtol=1e-13)
+    np.testing.assert_allclose(frozen_ntk(net, x), theta, rtol=1e-12)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from .._arrays import Array
-from ..gaussian.arcsine import arcsine, correlation
+from ..gaussian.angle import angle, arcsine, correlation, sine
 from ..gaussian.gram_vectors import determinant
 
 # Roots and inverses are taken of each variance alone: in a Gram matrix these are vectors, computed once per input.
@@ -48,11 +48,6 @@ def raised(formula: PairFormula, i: int, j: int) -> PairFormula:
     return formula
 
 
-def _sine(rho: Array) -> Array:
-    """The sine of the angle whose cosine is `rho`."""
-    return jnp.sqrt((1.0 - rho) * (1.0 + rho))
-
-
 def coincident(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     """Whether the two variables are the same up to a factor."""
     return Kaa * Kbb - Kab**2 <= _COINCIDENT * Kaa * Kbb
@@ -65,10 +60,10 @@ def absolute_value_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> A
     """
     if i < j:
         return absolute_value_pair(j, i, Kbb, Kab, Kaa)
-    scale = jnp.sqrt(Kaa * Kbb)
+    scale = jnp.sqrt(Kaa) * jnp.sqrt(Kbb)
     rho = correlation(Kab, scale)
     if (i, j) == (0, 0):  # a function of rho alone: its rounding error is then not amplified near coincidence
-        return scale * (_sine(rho) + rho * arcsine(rho)) * (2 / math.pi)
+        return scale * (sine(rho) + rho * arcsine(rho)) * (2 / math.pi)
     if (i, j) == (1, 1):
         return arcsine(rho) * (2 / math.pi)
     if (i, j) == (2, 0):
@@ -117,13 +112,15 @@ def _determinant(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
 
 def erf_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
     r"""$\tfrac2\pi\arcsin\frac{2K_{ab}}{\sqrt{(1+2K_{aa})(1+2K_{bb})}} =
-    \tfrac2\pi\arctan\frac{2K_{ab}}{\sqrt{1 + 2K_{aa} + 2K_{bb} + 4(K_{aa}K_{bb} - K_{ab}^2)}}$, and its derivatives."""
+    \tfrac2\pi\arctan\frac{2K_{ab}}{\sqrt D}$ with $D = 1 + 2K_{aa} + 2K_{bb} + 4(K_{aa}K_{bb} - K_{ab}^2)$, and its derivatives,
+    of which the first by $K_{ab}$ is $\frac4{\pi\sqrt D}$."""
 
-    def formula(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
-        adjacent = jnp.sqrt(1 + 2 * (Kaa + Kbb) + 4 * _determinant(Kaa, Kab, Kbb))
-        return (2 / math.pi) * jnp.arctan2(2 * Kab, adjacent)
+    def adjacent(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
+        return jnp.sqrt(1 + 2 * (Kaa + Kbb) + 4 * _determinant(Kaa, Kab, Kbb))
 
-    return raised(formula, i, j)(Kaa, Kab, Kbb)
+    if i and j:
+        return raised(lambda *K: (4 / math.pi) / adjacent(*K), i - 1, j - 1)(Kaa, Kab, Kbb)
+    return raised(lambda *K: (2 / math.pi) * angle(2 * K[1], adjacent(*K)), i, j)(Kaa, Kab, Kbb)
 
 
 def gelu_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:
@@ -176,7 +173,7 @@ def _gelu_curvatures(Kaa: Array, Kab: Array, Kbb: Array) -> Array:
 
 def _gelu_angle(Kab: Array, adjacent: Array) -> Array:
     """Small for large opposite inputs, and exact there."""
-    return jnp.arctan2(adjacent, -Kab)
+    return angle(adjacent, -Kab)
 
 
 def monomial_pair(p: int, q: int, Kaa: Array, Kab: Array, Kbb: Array) -> Array:

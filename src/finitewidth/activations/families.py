@@ -149,7 +149,7 @@ class ClosedPair(Activation):
 
     def closed_square(self, K: Array, slope: int = 0) -> Array | None:
         """The pair at coincidence."""
-        return None if slope else self.closed_pair(0, 0, K, K, K)
+        return self.closed_pair(slope, slope, K, K, K)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Monomial(Activation):
 
     def closed_square(self, K: Array, slope: int = 0) -> Array | None:
         """The pair at coincidence."""
-        return None if slope else self.closed_pair(0, 0, K, K, K)
+        return self.closed_pair(slope, slope, K, K, K)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class ExponentialSum(Activation):
 
     def closed_square(self, K: Array, slope: int = 0) -> Array | None:
         """The pair at coincidence."""
-        return None if slope else self.closed_pair(0, 0, K, K, K)
+        return self.closed_pair(slope, slope, K, K, K)
 
     @property
     def has_closed_product(self) -> bool:

@@ -74,8 +74,10 @@ def simulate_layers(
     if chunk_size is not None:
         chunk_size = as_count(chunk_size, "chunk_size")
 
-    kernels = at_hand(kernel_recursion(net, net.first_kernel(inputs)))
-    limit = None if through == "vertex" else tangent_kernel_recursion(net, inputs, kernels)
+    if through == "vertex":
+        kernels, limit = at_hand(kernel_recursion(net, net.first_kernel(inputs))), None
+    else:
+        kernels, limit = at_hand(tangent_kernel_recursion(net, inputs))
     how: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "checkpoint": checkpoint}
     tally = metric = None
     if net.depth > 1 and method == _POPULATION:

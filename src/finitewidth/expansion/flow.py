@@ -11,7 +11,8 @@ from .._errors import DomainError, UnknownNameError
 from .._validation import as_number
 from ..activations import ScaleInvariant
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
-from ..kernels.kernel_map import checked_if_traced, compiled_kernels, largest_variance
+from ..kernels.kernel_map import checked_if_traced, largest_variance
+from ..kernels.pair_walk import every_kernel
 from ..kernels.start import first_kernel, first_overlap
 from ..networks import LayeredNetwork, ResidualMLP, as_mlp
 from ..networks.residual import refuse_norm
@@ -106,7 +107,7 @@ def _groups(
         return Flow(net, K, metric, next_order=following)
     if through == "vertex":
         return Flow(net, *metric_flow(net, K1, largest))
-    return Flow(net, compiled_kernels(net.activation, net.layers[1:], K1, gram_rule(net.activation, largest)))
+    return Flow(net, every_kernel(net.activation, net.layers[1:], (K1, None), gram_rule(net.activation, largest))[0])
 
 
 def _said(result: Flow[Array]) -> Flow[Array]:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from .._arrays import Array, at_hand
+from .._arrays import Array, at_hand, diagonal
 from .._compile import compiled_in_haste
 from .._entry import entry
 from .._result import Result
@@ -86,10 +86,11 @@ def _layers(
     r"""$g^{(\ell-1)}$, $K^{(\ell)}$ and the product of $\chi_\perp$ from layer $\ell$ to the last, for $\ell = 1..L$."""
 
     def step(K: Array, layer: Layer) -> tuple[Array, tuple[Array, Array, Array]]:
-        seen = layer.seen(K)
+        sizes = diagonal(K)[:, None], diagonal(K)[None, :]
+        seen = layer.seen(K, *sizes)
         g, slopes = gram(activation, seen, rule), gram(activation, seen, rule, slopes=True)
         new = layer.kernel(g, K)
-        return new, (g, new, layer.perpendicular(layer.seen_slopes(slopes, K)))
+        return new, (g, new, layer.perpendicular(layer.seen_slopes(slopes, *sizes)))
 
     overlap, K, chi = jax.lax.scan(step, K1, layers)[1]
     chain = jnp.concatenate([jnp.cumprod(chi[::-1], axis=0)[::-1], jnp.ones_like(K1)[None]])

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from .._arrays import Array, diagonal
 from .._entry import entry
 from .._validation import as_covariance
-from .arcsine import arcsine, correlation
+from .angle import arcsine, correlation
 
 _COINCIDENT = 1e-14  # of 1 - rho^2: below, two signs are one and the bracket, which vanishes, would be 0/0
 

@@ -12,15 +12,14 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array, diagonal
-from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import BlowUpError
 from .._validation import is_concrete
 from ..activations import Activation
 from ..gaussian.accuracy import TRACED_VARIANCE, Tree, check_averages, gram_rule, within_traced_variance
-from ..gaussian.pairs import PairRule, pair_moment, square_average, square_averages
-from ..networks import Layer, LayeredNetwork, as_layered
-from .every_layer import every_layer
+from ..gaussian.pairs import PairRule, pair_moment, square_averages
+from ..networks import LayeredNetwork, as_layered
+from .pair_walk import compiled_diagonal, diagonal_recursion, every_kernel, last_kernels
 
 _LARGEST = 1e150  # its square is still a number
 
@@ -32,16 +31,10 @@ def gram(activation: Activation, K: Float[Array, "N N"], rule: PairRule, slopes:
     between = jnp.where(off_diagonal, K, 0.0)  # coincidence with oneself is the diagonal's business
     pairs = pair_moment(activation, int(slopes), int(slopes), variances[:, None], between, variances[None, :], rule)
     (squares,) = square_averages(activation, variances, 0, int(slopes))
+    pairs = jax.lax.optimization_barrier(
+        pairs
+    )  # or the compiler computes them a second time, in the order of the transposed
     return jnp.where(off_diagonal, (pairs + pairs.T) / 2, squares[:, None])  # a pair's two orders differ by rounding
-
-
-def diagonal_recursion(activation: Activation, layers: Layer, variances: Float[Array, " N"]) -> Float[Array, "L N"]:
-    """The kernel of each input with itself, layer by layer, PDLT (5.4)."""
-
-    def step(K: Array, layer: Layer) -> Array:
-        return layer.kernel(square_average(activation, layer.seen_variances(K)), K)
-
-    return every_layer(step, variances, layers)
 
 
 def largest_variance(net: LayeredNetwork, K1: Float[Array, "N N"], traced: float = TRACED_VARIANCE) -> float:
@@ -54,7 +47,7 @@ def largest_variance(net: LayeredNetwork, K1: Float[Array, "N N"], traced: float
     silent = net.replace(lambda_b=0.0, lambda_W=0.0)  # rates, which may be traced, do not enter here
     with jax.ensure_compile_time_eval():
         layers, first = silent.layers[1:], np.diagonal(K1)
-    variances = np.asarray(_compiled_diagonal(net.activation, layers, first))
+    variances = np.asarray(compiled_diagonal(net.activation, layers, (first, None))[0])
     usable = np.isfinite(variances) & (variances > 0) & (variances < _LARGEST)
     usable[-1] = np.isfinite(variances[-1])  # nothing is averaged over the last layer: zero is fine there
     if not usable.all():
@@ -70,38 +63,13 @@ def largest_variance(net: LayeredNetwork, K1: Float[Array, "N N"], traced: float
     return largest
 
 
-_compiled_diagonal = compiled_in_haste(light=5000, static_argnums=0)(diagonal_recursion)
-
-
 def checked_if_traced(net: LayeredNetwork, K1: Float[Array, "N N"], largest: float, tree: Tree) -> Tree:
     """What was computed with rules for kernels up to the `largest`: under a trace, an error where they turn out to be larger."""
     if all(map(is_concrete, (K1, *net.settings_of_kernels))):
         return tree
-    variances = diagonal_recursion(net.activation, net.layers[1:], diagonal(K1))
+    variances, _ = diagonal_recursion(net.activation, net.layers[1:], (diagonal(K1), None))
     averaged_over = variances[:-1] if len(variances) > 1 else variances
     return within_traced_variance(tree, averaged_over, largest)
-
-
-def iterate_kernel(
-    activation: Activation, layers: Layer, K1: Float[Array, "N N"], rule: PairRule
-) -> Float[Array, "L N N"]:
-    r"""$K^{(1)}, \dots, K^{(L)}$ from the first, PDLT (4.118), with a given quadrature."""
-
-    def step(K: Array, layer: Layer) -> Array:
-        return layer.kernel(gram(activation, layer.seen(K), rule), K)
-
-    return every_layer(step, K1, layers)
-
-
-compiled_kernels = compiled_in_haste(static_argnums=0)(iterate_kernel)
-
-
-@compiled_in_haste(static_argnums=0)
-def _last_kernel(activation: Activation, layers: Layer, K1: Float[Array, "N N"], rule: PairRule) -> Float[Array, "N N"]:
-    def step(K: Array, layer: Layer) -> tuple[Array, None]:
-        return layer.kernel(gram(activation, layer.seen(K), rule), K), None
-
-    return jax.lax.scan(step, K1, layers)[0]
 
 
 @entry()
@@ -118,11 +86,11 @@ def kernel(net: LayeredNetwork, x: Any) -> Float[Array, "N N"]:
     K1 = as_layered(net).first_kernel(x)
     largest = largest_variance(net, K1)
     rule = gram_rule(net.activation, largest)
-    last = _last_kernel(net.activation, net.layers[1:], K1, rule)
+    last, _ = last_kernels(net.activation, net.layers[1:], (K1, None), rule)
     return last if rule is None else checked_if_traced(net, K1, largest, last)
 
 
 def kernel_recursion(net: LayeredNetwork, K1: Float[Array, "N N"]) -> Float[Array, "L N N"]:
     r"""The infinite-width kernels of every layer from the first, PDLT (4.118)."""
     rule = gram_rule(net.activation, largest_variance(net, K1))
-    return compiled_kernels(net.activation, net.layers[1:], K1, rule)
+    return every_kernel(net.activation, net.layers[1:], (K1, None), rule)[0]

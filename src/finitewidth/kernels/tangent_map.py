@@ -6,19 +6,16 @@ $$\Theta^{(\ell+1)}_{\alpha\beta} = \lambda_b^{(\ell+1)} + \lambda_W^{(\ell+1)}\
 
 from typing import Any
 
-import jax
 from jaxtyping import Float
 
 from .._arrays import Array
-from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import DomainError
 from ..activations import Activation
 from ..gaussian.accuracy import gram_rule
-from ..gaussian.pairs import PairRule
-from ..networks import Layer, LayeredNetwork, as_layered
-from .every_layer import every_layer
-from .kernel_map import checked_if_traced, gram, largest_variance
+from ..networks import LayeredNetwork, as_layered
+from .kernel_map import checked_if_traced, largest_variance
+from .pair_walk import every_kernel, last_kernels, two_kernels
 
 
 def has_tangent_kernel(activation: Activation) -> bool:
@@ -60,53 +57,15 @@ def output_kernels(net: LayeredNetwork, x: Any) -> tuple[Float[Array, "N N"], Fl
     largest = largest_variance(net, K1)
     rule = gram_rule(net.activation, largest, derivatives=1)
     theta1 = net.first_tangent_kernel(net.overlap(x))
-    last = _last_kernels(net.activation, net.layers[1:], K1, theta1, rule)
+    last = two_kernels(last_kernels(net.activation, net.layers[1:], (K1, theta1), rule))
     return last if rule is None else checked_if_traced(net, K1, largest, last)
 
 
 def tangent_kernel_recursion(
-    net: LayeredNetwork, x: Float[Array, "N n_0"], kernels: Float[Array, "L N N"]
-) -> Float[Array, "L N N"]:
-    r"""$\Theta^{(1)}, \dots, \Theta^{(L)}$ for inputs `x` whose infinite-width `kernels` are known, PDLT (8.23), (8.63)."""
+    net: LayeredNetwork, x: Float[Array, "N n_0"]
+) -> tuple[Float[Array, "L N N"], Float[Array, "L N N"]]:
+    r"""$K^{(1)}, \dots, K^{(L)}$ and $\Theta^{(1)}, \dots, \Theta^{(L)}$ at infinite width, PDLT (4.118), (8.23), (8.63)."""
     check_has_tangent_kernel(net.activation)
-    first = net.first_tangent_kernel(net.overlap(x))
-    rule = gram_rule(net.activation, largest_variance(net, kernels[0]), derivatives=1)
-    return _every_theta(net.activation, net.layers[1:], first, kernels, rule)
-
-
-def tangent_map(
-    activation: Activation, K: Float[Array, "N N"], theta: Float[Array, "N N"], layer: Layer, rule: PairRule
-) -> tuple[Float[Array, "N N"], Float[Array, "N N"]]:
-    r"""$K'$ and $\Theta'$ of the next layer, PDLT (4.118), (8.63)."""
-    seen = layer.seen(K)
-    values, slopes = gram(activation, seen, rule), layer.seen_slopes(gram(activation, seen, rule, slopes=True), K)
-    return layer.kernel(values, K), layer.tangent_kernel(values, slopes, theta)
-
-
-@compiled_in_haste(static_argnums=0)
-def _last_kernels(
-    activation: Activation,
-    layers: Layer,
-    K1: Float[Array, "N N"],
-    theta1: Float[Array, "N N"],
-    rule: PairRule,
-) -> tuple[Float[Array, "N N"], Float[Array, "N N"]]:
-    def step(kernels: tuple[Array, Array], layer: Layer) -> tuple[tuple[Array, Array], None]:
-        return tangent_map(activation, *kernels, layer, rule), None
-
-    return jax.lax.scan(step, (K1, theta1), layers)[0]
-
-
-@compiled_in_haste(static_argnums=0)
-def _every_theta(
-    activation: Activation,
-    layers: Layer,
-    theta1: Float[Array, "N N"],
-    kernels: Float[Array, "L N N"],
-    rule: PairRule,
-) -> Float[Array, "L N N"]:
-    def step(theta: Array, before: tuple[Array, Layer]) -> Array:
-        K, layer = before
-        return tangent_map(activation, K, theta, layer, rule)[1]
-
-    return every_layer(step, theta1, (kernels[:-1], layers))
+    first = net.first_kernel(x), net.first_tangent_kernel(net.overlap(x))
+    rule = gram_rule(net.activation, largest_variance(net, first[0]), derivatives=1)
+    return two_kernels(every_kernel(net.activation, net.layers[1:], first, rule))

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from .._arrays import Array, diagonal
+from .._arrays import Array
 from ..activations import Activation
 
 Norm = Literal["rms", "layer"]
@@ -25,9 +25,8 @@ def normalised(z: Float[Array, "*samples n"], norm: Norm) -> Float[Array, "*samp
     return centred / jnp.sqrt(jnp.mean(centred**2, axis=-1, keepdims=True))
 
 
-def _sizes(K: Float[Array, "N N"]) -> Float[Array, "N N"]:
-    deviations = jnp.sqrt(diagonal(K))
-    return deviations[:, None] * deviations
+def _sizes(Kaa: Float[Array, "*#shape"], Kbb: Float[Array, "*#shape"]) -> Float[Array, "*#shape"]:
+    return jnp.sqrt(Kaa) * jnp.sqrt(Kbb)  # roots of the variances alone: in a Gram matrix these are vectors
 
 
 def kernel_of(C_b: Any, C_W: Any, average: Any) -> Any:
@@ -57,15 +56,19 @@ class Layer(eqx.Module):
         `before`, that of the layer from which the average comes, matters to layers that are skipped (`ResidualLayer`)."""
         return kernel_of(self.C_b, self.C_W, average)
 
-    def seen(self, K: Float[Array, "N N"]) -> Float[Array, "N N"]:
+    def seen(
+        self, K: Float[Array, "*shape"], Kaa: Float[Array, "*#shape"], Kbb: Float[Array, "*#shape"]
+    ) -> Float[Array, "*shape"]:
         """The covariance of what activations see, of neurons of covariance K: the same, unless something normalises them."""
         return K
 
     def seen_variances(self, variances: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """The diagonal of `seen`."""
+        """`seen` of an input with itself."""
         return variances
 
-    def seen_slopes(self, slopes: Float[Array, "N N"], K: Float[Array, "N N"]) -> Float[Array, "N N"]:
+    def seen_slopes(
+        self, slopes: Float[Array, "*shape"], Kaa: Float[Array, "*#shape"], Kbb: Float[Array, "*#shape"]
+    ) -> Float[Array, "*shape"]:
         r"""$\langle\sigma'_\alpha\sigma'_\beta\rangle$ as a derivative by the neurons themselves."""
         return slopes
 
@@ -100,19 +103,23 @@ class ResidualLayer(Layer):
     norm: Norm | None = eqx.field(static=True, default=None)
     r"""Whether $\sigma$ reads normalised neurons."""
 
-    def seen(self, K: Float[Array, "N N"]) -> Float[Array, "N N"]:
+    def seen(
+        self, K: Float[Array, "*shape"], Kaa: Float[Array, "*#shape"], Kbb: Float[Array, "*#shape"]
+    ) -> Float[Array, "*shape"]:
         r"""$K_{\alpha\beta}/\sqrt{K_{\alpha\alpha}K_{\beta\beta}}$ behind a normalisation: at infinite width the mean square over
         neurons is $K_{\alpha\alpha}$ and their mean, which layer normalisation takes off, zero."""
-        return K if self.norm is None else K / _sizes(K)
+        return K if self.norm is None else K / _sizes(Kaa, Kbb)
 
     def seen_variances(self, variances: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         """One, behind a normalisation."""
         return variances if self.norm is None else jnp.ones_like(variances)
 
-    def seen_slopes(self, slopes: Float[Array, "N N"], K: Float[Array, "N N"]) -> Float[Array, "N N"]:
+    def seen_slopes(
+        self, slopes: Float[Array, "*shape"], Kaa: Float[Array, "*#shape"], Kbb: Float[Array, "*#shape"]
+    ) -> Float[Array, "*shape"]:
         r"""$\langle\sigma'_\alpha\sigma'_\beta\rangle/\sqrt{K_{\alpha\alpha}K_{\beta\beta}}$ behind a normalisation: that the size itself
         moves with each neuron is of order $1/n$."""
-        return slopes if self.norm is None else slopes / _sizes(K)
+        return slopes if self.norm is None else slopes / _sizes(Kaa, Kbb)
 
     def signal(self, activation: Activation, z: Float[Array, "N n"]) -> Float[Array, "N n"]:
         r"""$\sigma(z)$, or of `normalised` neurons."""
