@@ -60,7 +60,7 @@ def absolute_value_pair(i: int, j: int, Kaa: Array, Kab: Array, Kbb: Array) -> A
     """
     if i < j:
         return absolute_value_pair(j, i, Kbb, Kab, Kaa)
-    scale = jnp.sqrt(Kaa) * jnp.sqrt(Kbb)
+    scale = jnp.sqrt(Kaa * Kbb)
     rho = correlation(Kab, scale)
     if (i, j) == (0, 0):  # a function of rho alone: its rounding error is then not amplified near coincidence
         return scale * (sine(rho) + rho * arcsine(rho)) * (2 / math.pi)

@@ -34,8 +34,9 @@ _ROUNDINGS = 8
 def correlation(covariance: Array, scale: Array) -> Array:
     r"""$\rho$ = `covariance` / `scale` in $[-1, 1]$. What is $\pm1$ to rounding is $\pm1$: an angle is the root of its rounding
     error, so that copies of one input would be an angle of $10^{-8}$ apart."""
-    rho = jnp.clip(covariance / scale, -1.0, 1.0)
-    return jnp.where(1 - jnp.abs(rho) <= _ROUNDINGS * jnp.finfo(rho.dtype).eps, jnp.sign(rho), rho)
+    rho = covariance / scale
+    coincident = jnp.abs(covariance) >= (1 - _ROUNDINGS * jnp.finfo(rho.dtype).eps) * scale
+    return jnp.where(coincident, jnp.sign(covariance), rho)
 
 
 def sine(rho: Float[Array, "..."]) -> Float[Array, "..."]:
