@@ -2,6 +2,7 @@
 
 from typing import Any, Literal, get_args
 
+import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
@@ -14,13 +15,14 @@ from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
 from ..kernels.kernel_map import checked_if_traced, largest_variance
 from ..kernels.pair_walk import every_kernel
 from ..kernels.start import first_kernel, first_overlap
-from ..networks import LayeredNetwork, ResidualMLP, as_mlp
+from ..networks import MLP, LayeredNetwork, ResidualMLP, as_mlp
 from ..networks.residual import refuse_norm
 from ..results import Flow
 from .differential_flow import differential_flow
 from .next_order import next_order_flow
 from .persistent import persistent_metric_flow
 from .persistent_tangent import persistent_tangent_flow
+from .positive import why_no_covariance
 from .recursion import metric_flow
 from .tangent import tangent_flow
 
@@ -44,7 +46,8 @@ def flow(
 
     **Arguments:**
 
-    - `net`: the network.
+    - `net`: the network. Residual ones of several inputs need an activation with a continuous slope, for `"ntk"` with a continuous second
+      derivative, or two half-lines such as ReLU.
     - `x`: inputs, shape (N, n_0), one sample a row. Duplicated samples are fine (but for tangent kernels of
       residual networks whose slopes jump), zero samples need `C_b > 0`.
     - `kernel`: instead of `x`, the first layer's kernel $K^{(1)}$, shape (N, N), positive semi-definite.
@@ -62,7 +65,8 @@ def flow(
 
     **Returns:** a [`Flow`][finitewidth.results.flow.Flow] with `K`, `V`, `G1` and more.
 
-    Differentiable in `x`, `kernel` and the hyperparameters of `net`. Warns where $L/n$ is too large for an expansion in $1/n$.
+    Differentiable in `x`, `kernel` and the hyperparameters of `net`. Warns where $L/n$ is too large for an expansion in $1/n$,
+    and where $K + G^{\{1\}}/n$ is not positive semi-definite, as for inputs that lie closer together than $1/n$ where slopes jump.
 
     Examples:
         >>> net = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
@@ -86,6 +90,8 @@ def _groups(
 ) -> Flow[Array]:
     if through != "kernel":
         refuse_norm(net, "through", repr(through), "'kernel'; `simulate` measures the rest")
+    if isinstance(net, ResidualMLP) and net.depth == 1:
+        return eqx.tree_at(lambda found: found.net, _groups(_one_layer(net), x, K1, largest, through, next_order), net)
     if isinstance(net, ResidualMLP) and next_order:
         raise DomainError(
             "next_order", "True for a residual network", "an MLP: its neurons are drawn anew in each layer"
@@ -110,6 +116,11 @@ def _groups(
     return Flow(net, every_kernel(net.activation, net.layers[1:], (K1, None), gram_rule(net.activation, largest))[0])
 
 
+def _one_layer(net: ResidualMLP) -> MLP:
+    """A single layer has no way around it."""
+    return MLP(net.activation, net.widths, net.C_b, net.C_W, net.lambda_b, net.lambda_W)
+
+
 def _said(result: Flow[Array]) -> Flow[Array]:
     """The result, having said where it cannot be trusted."""
     if result.metric is not None and not is_traced(result):
@@ -119,6 +130,9 @@ def _said(result: Flow[Array]) -> Flow[Array]:
                 f"The metric's relative variance reaches {worst:.2g} (sum of 1/n = {result.net.depth_over_width:.2g}): "
                 "the expansion in 1/n is not to be trusted for this depth over width."
             )
+        negative = why_no_covariance(np.asarray(result.K), np.asarray(result.metric.G))
+        if negative is not None:
+            warn(negative)
     if result.tangent is not None and not is_traced(result) and not isinstance(result.net.activation, ScaleInvariant):
         largest = float(np.max(np.diagonal(result.K, axis1=1, axis2=2)[:-1], initial=0.0))
         if largest > _LARGEST_KERNEL:
