@@ -184,3 +184,24 @@ def test_metric_samples_are_networks():
     assert abs(drawn[:, 1, 0, 0].mean() - 1) < 4.5 * math.sqrt(0.25 / 4000)
     assert abs(drawn[:, 1, 0, 0].var() - 0.25) < 4.5 * math.sqrt((60 / 64 - 0.25**2) / 4000)
     np.testing.assert_array_equal(drawn[:8], fw.ensembles.metric_samples(net, [[1.0, 1.0], [1.0, -0.5]], 8, seed=1))
+
+
+@pytest.mark.parametrize(
+    "net",
+    [fw.MLP("relu", (2, 5), C_b=0.1), fw.ResidualMLP("relu", width=5, depth=1, gamma=0.5, C_b=0.1)],
+    ids=["mlp", "residual"],
+)
+def test_one_layer_is_gaussian(net):
+    """PDLT (A.25)-(A.28): entropies and what samples tell of one another as of Gaussians, exactly; neurons tell nothing."""
+    x = np.array([[1.0, 0.5], [0.2, -1.0]])
+    found, K = fw.information(net, x, networks=400), 0.1 + x @ x.T / 2
+    entropy, shared = 0.5 * np.log(2 * np.pi * np.e * K[0, 0]), 0.5 * np.log(K[0, 0] * K[1, 1] / np.linalg.det(K))
+    for of, expected in (
+        (found.entropy, entropy),
+        (found.samples, shared),
+        (found.neurons, 0.0),
+        (found.tripartite, 0.0),
+    ):
+        assert of is not None
+        np.testing.assert_allclose(of.leading, [expected], rtol=1e-12)
+        np.testing.assert_allclose(of.exact.mean, [expected], rtol=1e-6, atol=1e-9)

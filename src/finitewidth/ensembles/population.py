@@ -48,7 +48,7 @@ class Population(eqx.Module):
         self.activation = net.activation
         self.block = rows_per_block(net.hidden_widths)
         self.size = size
-        self.hidden_widths = jnp.asarray(net.hidden_widths)
+        self.hidden_widths = jnp.asarray(net.hidden_widths, dtype=int)
         self.layers = net.layers[1:]
         self.kernels = kernels
 

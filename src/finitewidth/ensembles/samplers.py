@@ -65,7 +65,7 @@ class ChainSampler(Sampler):
         self.activation = net.activation
         self.block = rows_per_block(net.hidden_widths)
         self.first = net.first_kernel(x)
-        self.hidden_widths = np.asarray(net.hidden_widths)
+        self.hidden_widths = np.asarray(net.hidden_widths, dtype=int)  # integers, even where there are none
         self.layers = net.layers[1:]
 
     def __call__(self, key: Key[Array, ""]) -> Sample:
