@@ -29,6 +29,7 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._compile import compiled_in_haste
+from .._errors import DomainError
 from ..activations import Activation
 from ..gaussian.pairs import PairRule
 from ..gaussian.products import ProductRule
@@ -175,4 +176,18 @@ def persistent_metric_flow(
     net: ResidualMLP, K1: Float[Array, "N N"], largest: float
 ) -> tuple[Float[Array, "L N N"], Metric[Array]]:
     """The kernel and the group `metric` of a residual network, for kernels of at most the `largest` variance."""
+    refuse_kinks(net, len(K1), 1, two_depths=True)
     return metric_flow(net, K1, largest, _compiled)
+
+
+def refuse_kinks(net: ResidualMLP, inputs: int, continuous: int, two_depths: bool) -> None:
+    r"""`DomainError` for several inputs of which a neuron at two depths makes products of three or four variables: second derivatives
+    of them are averaged as functions, which takes derivatives of the activation that are continuous up to so many, or its closed form."""
+    sigma = net.activation
+    if inputs == 1 or sigma.has_closed_product or (two_depths and net.depth < 3):
+        return
+    jumping = next((order for order in range(continuous + 1) if sigma.has_jump(order)), None)
+    if jumping is not None:
+        which = ("which jumps", "whose slope jumps", "whose second derivative jumps")[jumping]
+        want = "one input, ReLU or another pair of half-lines, or an activation that is smoother; `simulate` takes any"
+        raise DomainError("net", f"{inputs} inputs to a residual network of {sigma.name!r}, {which}", want)

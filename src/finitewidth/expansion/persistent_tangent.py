@@ -46,6 +46,7 @@ from ..kernels.pairs import pair_index
 from ..kernels.tangent_map import check_has_tangent_kernel
 from ..networks import ResidualLayer, ResidualMLP
 from ..results import Metric, Tangent
+from .persistent import refuse_kinks
 from .persistent_tangent_pairs import compiled_pairs
 from .recursion import in_units_of_width, metric_group
 from .sources import four_point_averages
@@ -228,6 +229,7 @@ def persistent_tangent_flow(
     """The kernel and the groups `metric` and `tangent` of a residual network, for kernels of at most the `largest` variance."""
     sigma, pairs = net.activation, pair_index(len(K1))
     check_has_tangent_kernel(sigma)
+    refuse_kinks(net, len(K1), 2, two_depths=False)
     if len(K1) > 1:
         rules = choose_pair_rule(sigma, largest, derivatives=5), choose_product_rule(sigma, largest, _PRODUCTS)
         first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(overlap))
