@@ -2,11 +2,12 @@
 
 The rows are in `capabilities.toml`. A name that does not exist, or is not public,
 fails the build; a row without a function is shown as
-missing, so that what is not there yet stays visible. Run as a script, this prints the page.
+missing, so that what is not there yet stays visible.
 """
 
 import ast
 import importlib
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,20 +113,30 @@ def problems(table: dict[str, list[Capability]], repository: Path = _HERE.parent
     return found
 
 
-def capabilities_page(table: dict[str, list[Capability]]) -> str:
-    """The table as a Markdown page."""
+def part_page(title: str) -> str:
+    """Where the rows of a part stand, below the overview."""
+    return re.sub(r"\W+", "-", title.partition(" (")[0].lower()).strip("-") + ".md"
+
+
+def capability_pages(table: dict[str, list[Capability]]) -> dict[str, str]:
+    """The table as Markdown: an overview, `index.md`, and a page for each part."""
     rows = [row for part in table.values() for row in part]
     counts = {status: sum(row.status == status for row in rows) for status in ("done", "no test", "missing")}
-    lines = [
+    overview = [
         "# Capabilities",
         "",
         "Everything the sources compute that this library is to compute, with the function that does it and the test",
         f"that checks it. Of {len(rows)} rows {counts['done']} are done, {counts['no test']} have no test and",
         f"{counts['missing']} are missing.",
+        "",
+        "| part | rows | done |",
+        "|---|---|---|",
     ]
+    pages = {}
     for title, part in table.items():
         done = sum(row.status == "done" for row in part)
-        lines += ["", f"## {title}", "", f"{done} of {len(part)} done.", ""]
+        overview.append(f"| [{title}]({part_page(title)}) | {len(part)} | {done} |")
+        lines = [f"# {title}", "", f"{done} of {len(part)} done.", "", '<div class="wide" markdown>', ""]
         lines += ["| capability | equations | function | test |", "|---|---|---|---|"]
         for row in part:
             code = "<br>".join(map(link, row.functions)) or '<strong class="missing">missing</strong>'
@@ -133,8 +144,5 @@ def capabilities_page(table: dict[str, list[Capability]]) -> str:
             if row.status == "no test":
                 test = '<strong class="missing">no test</strong>'
             lines.append(f"| {row.capability} | {row.equations} | {code} | {test} |")
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(capabilities_page(read()))
+        pages[part_page(title)] = "\n".join([*lines, "", "</div>", ""])
+    return {"index.md": "\n".join(overview) + "\n"} | pages

@@ -1,7 +1,7 @@
 """Which function computes an equation of the book, and which test checks it: read from the docstrings.
 
 A docstring cites the book as `PDLT (4.119)`, as a range `PDLT (4.69)-(4.70)` or as a list `PDLT (1.54), (1.61)`.
-Run as a script, this prints the page; the site builds it through `site_hooks.py`.
+The site builds its pages through `site_hooks.py`.
 """
 
 import ast
@@ -127,11 +127,19 @@ def function_link(path: str, shown: str | None = None) -> str:
     return f'<autoref optional identifier="{path}"><code>{text}</code></autoref>'
 
 
-def index_page(package: Path, tests: Path) -> str:
-    """The equation index as a Markdown page."""
+_NAMES = {"∞": "infinity", "ε": "epilogue"}
+
+
+def chapter_page(chapter: str) -> str:
+    """Where the equations of a chapter stand, below the overview."""
+    return f"chapter-{_NAMES.get(chapter, chapter)}.md"
+
+
+def index_pages(package: Path, tests: Path) -> dict[str, str]:
+    """The equation index as Markdown: an overview, `index.md`, and a page for each chapter that is cited."""
     functions, checks = citations(package, "."), citations(tests, "::")
     untested = len(functions.keys() - checks.keys())
-    lines = [
+    overview = [
         "# Equation index",
         "",
         "From an equation of *The Principles of Deep Learning Theory* (PDLT, arXiv:2106.10165) to the code that",
@@ -139,12 +147,19 @@ def index_page(package: Path, tests: Path) -> str:
         "",
         f"{len(functions)} equations are cited by the library, {len(functions) - untested} of them also by a test.",
         "An equation that no test cites is marked **no test**.",
+        "",
+        "| chapter | equations | without a test |",
+        "|---|---|---|",
     ]
+    pages = {}
     for chapter, title in CHAPTERS.items():
         equations = sorted(e for e in functions.keys() | checks.keys() if e.chapter == chapter)
         if not equations:
             continue
-        lines += ["", f"## {chapter}. {title}", "", "| equation | computed by | checked by |", "|---|---|---|"]
+        missing = sum(equation not in checks for equation in equations)
+        overview.append(f"| [{chapter}. {title}]({chapter_page(chapter)}) | {len(equations)} | {missing or ''} |")
+        lines = [f"# {chapter}. {title}", "", '<div class="wide" markdown>', ""]
+        lines += ["| equation | computed by | checked by |", "|---|---|---|"]
         for equation in equations:
             code = "<br>".join(map(function_link, functions.get(equation, ()))) or "—"
             test = "<br>".join(f"`{name}`" for name in checks.get(equation, ()))
@@ -152,9 +167,5 @@ def index_page(package: Path, tests: Path) -> str:
                 test = '<strong class="missing">no test</strong>'
             anchor = f'<a id="eq-{equation.chapter}-{equation.number}"></a>'
             lines.append(f"| {anchor}{equation} | {code} | {test} |")
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    repository = Path(__file__).resolve().parents[1]
-    print(index_page(repository / "src" / "finitewidth", repository / "tests"))
+        pages[chapter_page(chapter)] = "\n".join([*lines, "", "</div>", ""])
+    return {"index.md": "\n".join(overview) + "\n"} | pages

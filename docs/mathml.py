@@ -15,6 +15,8 @@ _MARKED = re.compile(
     re.DOTALL,
 )
 
+_LONG = 40  # letters of LaTeX in a line of text: such a formula may be wider than a phone, and scrolls there
+
 
 def to_mathml(latex: str, *, block: bool = False) -> str:
     """One formula as MathML."""
@@ -30,6 +32,8 @@ def set_formulas(page: str) -> str:
     def replaced(match: re.Match[str]) -> str:
         block = match["block"] is not None
         mathml = to_mathml(html.unescape(match["block"] if block else match["inline"]), block=block)
-        return f'<div class="formula">{mathml}</div>' if block else mathml
+        if block:
+            return f'<div class="formula">{mathml}</div>'
+        return f'<span class="long-formula">{mathml}</span>' if len(match["inline"]) > _LONG else mathml
 
     return _MARKED.sub(replaced, page)

@@ -29,13 +29,22 @@ def reference_page(room: str) -> str:
     return title + "".join(f"\n::: {name}\n    options:\n      heading_level: 2\n" for name in names)
 
 
+def _equations() -> dict[str, str]:
+    return equation_index.index_pages(_PACKAGE, _REPOSITORY / "tests")
+
+
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Fill the parts of the navigation that are lists of rooms."""
+    """Fill the parts of the navigation that are lists of rooms, of chapters and of parts."""
+    generated = {
+        "Rooms": ["rooms/index.md", *house.navigation("rooms")],
+        "Equation index": [f"equations/{page}" for page in _equations()],
+        "Capabilities": [
+            f"capabilities/{page}" for page in ["index.md", *map(capabilities.part_page, capabilities.read())]
+        ],
+        "Reference": [{room: f"reference/{room}.md"} for room in house.ROOMS],
+    }
     for entry in config.nav:
-        if "Rooms" in entry:
-            entry["Rooms"] = [*entry["Rooms"], *house.navigation("rooms")]
-        if "Reference" in entry:
-            entry["Reference"] = [{room: f"reference/{room}.md"} for room in house.PAGES]
+        entry.update({title: pages for title, pages in generated.items() if title in entry})
     return config
 
 
@@ -45,11 +54,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if wrong := capabilities.problems(table):
         raise PluginError("docs/capabilities.toml: " + "; ".join(wrong))
     generated = {
-        "equation-index.md": equation_index.index_page(_PACKAGE, _REPOSITORY / "tests"),
-        "capabilities.md": capabilities.capabilities_page(table),
         "changelog.md": (_REPOSITORY / "CHANGELOG.md").read_text("utf-8"),
         "contributing.md": (_REPOSITORY / "CONTRIBUTING.md").read_text("utf-8").replace("](docs/", "]("),
     }
+    generated |= {f"equations/{page}": text for page, text in _equations().items()}
+    generated |= {f"capabilities/{page}": text for page, text in capabilities.capability_pages(table).items()}
     generated |= {f"reference/{room}.md": reference_page(room) for room in house.PAGES}
     for name, content in generated.items():
         files.append(File.generated(config, name, content=content))

@@ -53,9 +53,17 @@ def test_links_lead_to_the_definition_and_show_the_public_name():
     )
 
 
-def test_the_page_shows_what_is_missing_and_what_has_no_test():
-    table = {"part": [row(["json.JSONDecoder"], [THIS_TEST]), row(["json.JSONDecoder"]), row()]}
-    page = capabilities.capabilities_page(table)
-    assert "Of 3 rows 1 are done, 1 have no test and\n1 are missing." in page
-    assert page.count(">missing</strong>") == 1
-    assert page.count(">no test</strong>") == 1
+def test_the_pages_show_what_is_missing_and_what_has_no_test():
+    """One page a part, and an overview that leads to it and counts."""
+    done, untested, missing = row(["json.JSONDecoder"], [THIS_TEST]), row(["json.JSONDecoder"]), row()
+    pages = capabilities.capability_pages({"One part (PDLT chapter 1)": [done, untested], "Another": [missing, done]})
+    assert list(pages) == ["index.md", "one-part.md", "another.md"]
+    assert "Of 4 rows 2 are done, 1 have no test and\n1 are missing." in pages["index.md"]
+    assert "| [One part (PDLT chapter 1)](one-part.md) | 2 | 1 |" in pages["index.md"]
+    assert [pages[name].count(">no test</strong>") for name in pages] == [0, 1, 0]
+    assert [pages[name].count(">missing</strong>") for name in pages] == [0, 0, 1]
+
+
+def test_no_two_parts_share_a_page():
+    titles = list(capabilities.read())
+    assert len({capabilities.part_page(title) for title in titles} | {"index.md"}) == len(titles) + 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from equation_index import Equation, citations, cited, index_page
+from equation_index import Equation, chapter_page, citations, cited, index_pages
 
 
 def numbers(text: str) -> list[str]:
@@ -92,13 +92,20 @@ def test_places_are_named_as_python_and_pytest_name_them(repository):
     assert tests[Equation("4", 3)] == ["tests/room/test_vertex.py::TestVertex::test_class"]
 
 
-def test_the_page_marks_what_no_test_cites(repository):
-    page = index_page(repository / "package", repository / "tests")
+def test_the_pages_mark_what_no_test_cites(repository):
+    """One page a chapter, and an overview that leads to it and counts."""
+    (repository / "package/room/end.py").write_text('"""PDLT (∞.2), (5.1)."""\n', "utf-8")
+    pages = index_pages(repository / "package", repository / "tests")
+    assert list(pages) == ["index.md", "chapter-1.md", "chapter-4.md", "chapter-5.md", "chapter-infinity.md"]
+    page = pages["chapter-4.md"]
     rows = {line.split("</a>")[1].split(" |")[0]: line for line in page.splitlines() if "eq-" in line}
-    assert list(rows) == ["(1.1)", "(4.2)", "(4.3)", "(4.4)", "(4.5)", "(4.6)", "(4.7)", "(4.8)"]
-    assert [label for label, row in rows.items() if "no test" in row] == ["(1.1)", "(4.2)", "(4.6)", "(4.7)"]
+    assert list(rows) == ["(4.2)", "(4.3)", "(4.4)", "(4.5)", "(4.6)", "(4.7)", "(4.8)"]
+    assert [label for label, row in rows.items() if "no test" in row] == ["(4.2)", "(4.6)", "(4.7)"]
     assert "| — |" in rows["(4.8)"]
-    assert "7 equations are cited by the library, 3 of them also by a test" in page
+    assert "# 4. RG Flow of Preactivations" in page
+    assert "9 equations are cited by the library, 3 of them also by a test" in pages["index.md"]
+    assert "| [4. RG Flow of Preactivations](chapter-4.md) | 7 | 3 |" in pages["index.md"]
+    assert f"({chapter_page('∞')}) | 1 | 1 |" in pages["index.md"]
 
 
 def test_a_wrong_citation_is_reported_with_its_place(repository):

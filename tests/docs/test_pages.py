@@ -273,6 +273,9 @@ def test_formulas_are_replaced_in_a_page():
     assert result.count("<math") == 2
     assert result.count('display="block"') == 1
     assert "<mo>&lt;</mo>" in result
+    long = r'<p><span class="arithmatex">\(K = C_b + C_W\langle\sigma\sigma\rangle + O(n^{-1})\)</span></p>'
+    assert "long-formula" in mathml.set_formulas(long)
+    assert "long-formula" not in result
 
 
 @pytest.mark.parametrize(
