@@ -39,7 +39,7 @@ def test_everything_is_there(made_transformer):
     text = str(made_transformer)
     assert "16 blocks of width 64" in text
     gamma, tau0 = data["advice"]["recommended"]
-    assert f"start at gamma = {gamma:g}, tau0 = {tau0:g} (here: 0.3, 1)" in " ".join(text.split())
+    assert f"start at gamma = {gamma:g}, tau0 = {tau0:g} (here: gamma = 0.3, tau0 = 1)" in " ".join(text.split())
     assert "→" in text
 
 

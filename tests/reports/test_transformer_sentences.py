@@ -117,13 +117,28 @@ def advice(largest, gammas=(0.1, 0.2, 0.5), temperatures=(0.5, 1.0)):
 
 
 def test_shaping_in_words():
-    said = about_choice(advice((0.1, 0.5)), (0.25, 1.5), NET)
-    assert said.startswith("For 3 blocks of width 12 start at gamma = 0.2, tau0 = 1 (here: 0.25, 1.5):")
+    said = about_choice(advice((0.1, 0.5)), NET)
+    assert said.startswith("For 3 blocks of width 12 start at gamma = 0.2, tau0 = 1 (here: gamma = 0.25, tau0 = 1.5):")
     assert "safe up to gamma = 0.1 at tau0 = 0.5, 0.5 at tau0 = 1: that is a bound, not advice" in said
-    assert "up to gamma = none at tau0 = 0.5, 0.1 at tau0 = 1:" in about_choice(advice((0.0, 0.1)), (0.25, 1.5), NET)
-    assert about_choice(advice((0.0, 0.0)), (0.25, 1.5), NET) == (
+    assert "up to gamma = none at tau0 = 0.5, 0.1 at tau0 = 1:" in about_choice(advice((0.0, 0.1)), NET)
+    assert about_choice(advice((0.0, 0.0)), NET) == (
         "No gamma and tau0 of these keep the tokens of 3 blocks of width 12 safe: make the network wider, or shallower."
     )
+
+
+def test_every_part_speaks_for_itself():
+    """Weights that differ are told part by part, wherever one is told, and nobody is sent to a smaller gamma than some parts have."""
+    net = ShapedTransformer(ShapedAttention(0.1), ShapedResNet(0.9, 0.0, -0.5, hidden_ratio=4.0)).at(12, 3)
+    said = "gamma = 0.1 in attention and 0.9 in feedforward, tau0 = 1"
+    head = about_transformer(net, V0)
+    assert f"1 head, {said}; 2 tokens" in head.parts[0].text
+    assert head.data["parts"] == {
+        "attention": {"gamma": 0.1, "tau0": 1.0},
+        "feedforward": {"gamma": 0.9, "hidden_ratio": 4.0, "c_plus": 0.0, "c_minus": -0.5},
+    }
+    assert f"start at gamma = 0.2, tau0 = 1 (here: {said}): the largest" in about_choice(advice((0.1, 0.5)), net)
+    for share in (0.1, 0.5):
+        assert said_of("vanishing", share).endswith("the end of this report says what is safe.")
 
 
 def test_the_transformer_in_one_line():

@@ -53,5 +53,5 @@ def verdict(limit: Fates, networks: Fates) -> str:
         return "Tokens keep their norms and differences: the initialisation is safe at this depth."
     name = max(_HEADS, key=lambda name: max(getattr(limit, name), getattr(networks, name)))
     if worst <= _BAD:
-        return f"Some networks are at risk of {name}: a smaller gamma lowers it."
-    return f"{name.capitalize()} is likely at this depth over width: lower gamma, or make the network wider."
+        return f"Some networks are at risk of {name}: the end of this report says what is safe."
+    return f"{name.capitalize()} is likely at this depth over width: the end of this report says what is safe."

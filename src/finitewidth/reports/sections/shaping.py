@@ -11,7 +11,8 @@ from ...networks.shaped import BlockNetwork, ShapedBlock
 from ..plain import plain
 from ..section import Cell, Code, Column, Part, Section, Table, Tone, Words
 from .fates import worst_share
-from .transformer import attention_of
+from .transformer import shaping_of
+from .transformer_recipe import recipe
 
 _NOTE = (
     "The largest share of networks that explode, vanish or collapse, at this depth and width; of 512 paths of the limit, so that a "
@@ -21,40 +22,27 @@ _NOTE = (
 
 def about_shaping(net: BlockNetwork, V0: Float[np.ndarray, "m m"], seed: int) -> Section:
     """Fates over `gamma` and `tau0` together, all else as it is, and where to start."""
-    block, attention = net.block, attention_of(net)
+    block = net.block
     assert isinstance(block, ShapedBlock)
     advice = recommend_shaping(block, V0, net.depth_time, seed)
-    here = float(attention.gamma), float(attention.tau0)
-    parts: list[Part] = [Words(sentence(advice, here, net)), _table(advice)]
+    parts: list[Part] = [Words(sentence(advice, net)), _table(advice)]
     if advice.recommended is not None:
-        parts += [Words(_WRITTEN), Code(initialisation(*advice.recommended))]
+        advised = block.reshaped(*advice.recommended).at(net.width, net.depth)
+        parts += [Words(_WRITTEN), Code(recipe(advised))]
     return Section("advice", "What to do", plain(_data(advice)), tuple(parts))
 
 
-_WRITTEN = "In every block, with all weights of standard deviation 1/sqrt(fan-in) and no biases:"
+_WRITTEN = "The network with these values, every factor of it: without one it is another."
 
 
-def initialisation(gamma: float, tau0: float | None) -> str:
-    """PyTorch's lines for one block."""
-    return (
-        f"gamma, tau0 = {gamma:g}, {tau0:g}\n"
-        "skip = (1 - gamma**2) ** 0.5\n"
-        "tau = tau0 * (width * key_width) ** 0.5\n"
-        "A = softmax(q @ k.mT / tau)  # then, of tokens it may see:\n"
-        "A = identity + A - 1 / number_of_tokens_seen\n"
-        "x = skip * x + gamma * (A @ values(x))\n"
-        "x = skip * x + gamma * feedforward(x)"
-    )
-
-
-def sentence(advice: ShapingAdvice, here: tuple[float, float], net: BlockNetwork) -> str:
+def sentence(advice: ShapingAdvice, net: BlockNetwork) -> str:
     """Where to start, and how far one may go."""
     shape = f"{net.depth} blocks of width {net.width}"
     if advice.recommended is None:
         return f"No gamma and tau0 of these keep the tokens of {shape} safe: make the network wider, or shallower."
     gamma, tau0 = advice.recommended
     start = (
-        f"For {shape} start at gamma = {gamma:g}, tau0 = {tau0:g} (here: {here[0]:g}, {here[1]:g}): the largest gamma of these up to "
+        f"For {shape} start at gamma = {gamma:g}, tau0 = {tau0:g} (here: {shaping_of(net.block)}): the largest gamma of these up to "
         "0.2, from where the paper's models were trained, and the temperature nearest to one that keep the tokens safe."
     )
     reach = [(tau0, advice.largest_safe_gamma(tau0)) for tau0 in advice.temperatures]
