@@ -126,3 +126,19 @@ def test_a_warning_is_remembered_by_the_callers_module():
         fw.flow(DEEP, [[1.0, 0.5]])
     remembered = [key for key in globals()["__warningregistry__"] if isinstance(key, tuple)]
     assert any(category is ValidityWarning for _, category, _ in remembered)
+
+
+@entry()
+def mixed(x):
+    """Integers meet numbers, and a row a matrix."""
+    return jnp.arange(3) * jnp.asarray(x) + jnp.ones((2, 3))
+
+
+def test_callers_may_be_strict_with_their_own_arithmetic():
+    """Their settings hold again after the call, for their own."""
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        np.testing.assert_array_equal(mixed(0.5), np.tile([1.0, 1.5, 2.0], (2, 1)))
+        with pytest.raises(ValueError, match="dtype_promotion"):
+            jnp.arange(3) * jnp.ones(3)
+        with pytest.raises(ValueError, match="rank_promotion"):
+            jnp.ones(3) + jnp.ones((2, 3))

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import jax
 import numpy as np
-from jax.core import Tracer
+
+from ._jax import Tracer
 
 if TYPE_CHECKING:
     Array = jax.Array | np.ndarray

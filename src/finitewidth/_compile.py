@@ -11,17 +11,17 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 import numpy as np
-from jax.core import eval_context
 
 from ._entry import is_traced
 from ._garbage import nothing_collected
+from ._jax import asked_for_haste, eval_context
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 _WORTH_KEEPING = 0.1  # seconds of compilation
 # XLA's older code generator, few of LLVM's passes, one module: a third of the compiler's time, for programs that run about as fast.
-_IN_HASTE: dict[str, str | bool | int] = {
+_IN_HASTE: dict[str, Any] = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_backend_optimization_level": 1,
     "xla_cpu_parallel_codegen_split_count": 1,
@@ -51,7 +51,7 @@ def _known() -> frozenset[str]:
     return frozenset(filter(knows, _IN_HASTE))
 
 
-def _granted(wishes: dict[str, str | bool | int]) -> dict[str, str | bool | int]:
+def _granted(wishes: dict[str, Any]) -> dict[str, Any]:
     return {option: value for option, value in wishes.items() if option in _known()}
 
 
@@ -78,7 +78,7 @@ def compiled_in_haste(
             if is_traced((args, kwargs)):
                 with nothing_collected():
                     return as_asked(*args, **kwargs)
-            asked = jax.config.read("jax_disable_most_optimizations") or jax.default_backend() != "cpu"
+            asked = asked_for_haste() or jax.default_backend() != "cpu"
             long = _LONG.get()
             few = light > 0 and _numbers((args, kwargs)) <= light if long is None else not long
             with eval_context(), nothing_collected():  # there are numbers to compute, even where a caller traces others

@@ -5,16 +5,16 @@ import dataclasses
 import functools
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from ._errors import ArgumentError, BlowUpError, ValidityWarning
+from ._jax import Tracer
 from ._signature import Signature
 from ._table import values_of
 
@@ -34,6 +34,7 @@ def entry(
     - It computes in float64, unless told otherwise, whatever the caller's global setting, which is left as it was.
       Arguments that are being traced belong to a computation of the caller's, whose backward pass would run outside this
       call: then the caller must have switched 64-bit types on, and is told so.
+    - It computes with the promotions of types and shapes that it is written for, however strict the caller is with their own.
     - Arrays of the result are NumPy's, which keep their 64 bits in any mode; a result that is being traced is left alone.
     - Arguments of a wrong kind, such as text or True for a number, are refused by name.
     - A result with NaN in it is a `BlowUpError`, unless `nan` says that it has a meaning there; with a `remedy`, so is one that is
@@ -48,9 +49,9 @@ def entry(
             signature.check(args, kwargs)
             in_float64 = not float64 or jax.dtypes.canonicalize_dtype(float) == np.float64
             if not in_float64:
-                _refuse_traced(function.__name__, (args, kwargs))
-            try:  # what overflows is found in the result
-                with np.errstate(all="ignore"), contextlib.nullcontext() if in_float64 else jax.enable_x64(True):
+                refuse_traced(function.__name__, (args, kwargs))
+            try:
+                with contextlib.nullcontext() if in_float64 else jax.enable_x64(True), _own_arithmetic():
                     result = function(*args, **kwargs)
             except (OverflowError, ZeroDivisionError) as error:
                 raise _blow_up(function, args, kwargs, remedy) from error
@@ -63,6 +64,18 @@ def entry(
         return entered
 
     return decorate
+
+
+@contextlib.contextmanager
+def _own_arithmetic() -> Iterator[None]:
+    """What overflows is found in the result; numbers of different types, and arrays of different shapes, meet as in NumPy."""
+    with contextlib.ExitStack() as settings, np.errstate(all="ignore"):
+        # Only where they differ: JAX keeps programs apart that were asked for under settings of a thread, though they be the usual ones.
+        if jax.config.jax_numpy_dtype_promotion != "standard":  # type: ignore[attr-defined]  # JAX makes its settings at run time
+            settings.enter_context(jax.numpy_dtype_promotion("standard"))
+        if jax.config.jax_numpy_rank_promotion != "allow":  # type: ignore[attr-defined]
+            settings.enter_context(jax.numpy_rank_promotion("allow"))
+        yield
 
 
 def is_traced(tree: Any) -> bool:
@@ -98,7 +111,8 @@ def _to_numpy(leaf: Any) -> Any:
     return np.asarray(leaf) if is_number else leaf
 
 
-def _refuse_traced(name: str, arguments: Any) -> None:
+def refuse_traced(name: str, arguments: Any) -> None:
+    """`ArgumentError` for what a caller traces in 32-bit mode, and should compute in 64 bits."""
     if is_traced(arguments):
         raise ArgumentError(
             "jax_enable_x64",

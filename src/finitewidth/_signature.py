@@ -10,9 +10,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.core import Tracer
 
 from ._errors import DomainError, ShapeError
+from ._jax import Tracer
 
 _WORDS = {float: "one real number", int: "an integer", bool: "True or False", NoneType: "None"}
 _SAME = {tuple: Sequence, list: Sequence}

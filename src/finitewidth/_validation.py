@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Float
 
 from ._arrays import Array, at_hand
 from ._errors import ArgumentError, DomainError, ShapeError
+from ._jax import Tracer
 from ._signature import described
 
 

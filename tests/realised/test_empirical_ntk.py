@@ -1,5 +1,7 @@
 """The tangent kernel of any function: against explicit Jacobians, whatever the function is made of and however it is cut up."""
 
+from importlib import import_module
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +15,7 @@ from finitewidth.realised.parameters import apply, draw_parameters
 from finitewidth.realised.tangent_kernel import ntk
 from finitewidth.realised.weight_uses import one_sample_program, weight_uses
 
+weight_uses_module = import_module("finitewidth.realised.weight_uses")
 RNG = np.random.default_rng(0)
 
 
@@ -276,3 +279,48 @@ def test_bad_input_is_named(change, error, says):
     arguments = {"f": lambda params, x: x @ params["W"], "params": {"W": np.ones((4, 3))}, "x1": x}
     with pytest.raises(error, match=says):
         empirical_ntk(**(arguments | change))
+
+
+def test_64_bit_parameters_without_64_bits_of_the_caller():
+    """To rounding, against derivatives by hand; 32-bit ones stay what they are, and a trace in 32 bits is refused."""
+    params = {"W": np.asarray(RNG.normal(size=(2, 3))), "V": np.asarray(RNG.normal(size=(3, 1)))}
+    x = RNG.normal(size=(4, 2))
+    hidden = np.tanh(x @ params["W"])
+    slopes = (1 - hidden**2) * params["V"][:, 0]
+    by_hand = hidden @ hidden.T + (x @ x.T) * (slopes @ slopes.T)
+
+    def f(params, x):
+        return jnp.tanh(x @ params["W"]) @ params["V"]
+
+    with jax.enable_x64(False):
+        np.testing.assert_allclose(empirical_ntk(f, params, x, outputs="trace"), by_hand, rtol=1e-13)
+        low = jax.tree.map(np.float32, params)
+        assert empirical_ntk(f, low, x).dtype == np.float32
+        assert empirical_ntk(f, low | {"W": params["W"]}, x).dtype == np.float64
+        with pytest.raises(ArgumentError, match=r"`empirical_ntk` under jit.*jax\.enable_x64\(True\)"):
+            jax.jit(lambda x: empirical_ntk(f, params, x))(jnp.ones((2, 2)))
+        assert jax.eval_shape(lambda x: empirical_ntk(f, low, x), jnp.ones((2, 2))).dtype == np.float32
+
+
+def unread(params, x):
+    """Weights, one of which makes a product that nothing reads."""
+    _ = x @ params["dead"]
+    return jnp.tanh(x @ params["W"] + params["b"]) @ params["V"]
+
+
+def test_programs_that_look_otherwise(monkeypatch):
+    """Where names inside programs of JAX are not as this version has them, the kernel is the same by plain derivatives; PDLT (8.5)."""
+    params = {"dead": normal(3, 2), "W": normal(3, 4), "b": normal(4), "V": normal(4, 2)}
+    x = inputs((3,))
+    expected = explicit(unread, params, x, x)
+    found = []
+    for name in (None, "ClosedJaxpr", "Var", "_CALLS"):  # a name that is gone, or a call that is called otherwise
+        with monkeypatch.context() as patch:
+            if name is not None:
+                patch.setattr(weight_uses_module, name, None if name != "_CALLS" else ("called_otherwise",))
+            weight_uses_module._are_read.cache_clear()
+            jax.clear_caches()
+            found.append(len(weight_uses(one_sample_program(unread, params, x[0]), 4)))
+            np.testing.assert_allclose(empirical_ntk(unread, params, x), expected, rtol=0, atol=1e-13)
+    weight_uses_module._are_read.cache_clear()
+    assert found == [3, 0, 0, 0]

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arrays import Array
-from .._entry import entry
+from .._entry import entry, refuse_traced
 from .._errors import ArgumentError, DomainError, ShapeError, UnknownNameError
 from .._validation import as_count, as_floats, as_numbers, is_concrete
 from .ntk_factors import Factors, factors, numbers_held, own_kernel, products
@@ -49,7 +49,8 @@ def empirical_ntk(
 
     Weights that enter as the matrix of one matrix product or as the filter of one convolution are never differentiated by:
     products of what they receive and of gradients of what they give suffice. All others are differentiated by as usual.
-    Computes in the precision of `params`, under `jit` too. `f` is compiled once: pass the same function again, not a new lambda.
+    Computes in the precision of `params`, under `jit` too: 64-bit ones need no setting of JAX.
+    `f` is compiled once: pass the same function again, not a new lambda.
 
     Examples:
         >>> fw.empirical_ntk(lambda w, x: x @ w, np.ones((2, 1)), [[1.0, 2.0]], outputs="trace").tolist()
@@ -57,7 +58,12 @@ def empirical_ntk(
     """
     if not isinstance(outputs, str) or outputs not in get_args(Outputs):
         raise UnknownNameError("outputs", outputs, get_args(Outputs))
-    params = _as_params(params)
+    in_float64 = any(leaf.dtype == np.float64 for leaf in _checked_leaves(params))
+    if in_float64 and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]  # JAX makes its settings at run time
+        refuse_traced("empirical_ntk", (params, x1, x2, rates))
+        with jax.enable_x64(True):
+            return empirical_ntk(f, params, x1, x2, outputs=outputs, batch_size=batch_size, rates=rates)
+    params = jax.tree.map(jnp.asarray, params)
     first = _as_samples(x1, "x1")
     second = first if x2 is None else _as_samples(x2, "x2")
     if first.shape[1:] != second.shape[1:]:
@@ -233,7 +239,7 @@ def _is_separate(f: Any, params: Any, x: Array) -> Array:
     return (jnp.abs(together[:1] - alone).max() <= tolerance) | ~finite
 
 
-def _as_params(params: Any) -> Any:
+def _checked_leaves(params: Any) -> list[Array]:
     leaves = jax.tree.leaves(params)
     if not leaves:
         raise ArgumentError("params", "no arrays", "a pytree of real arrays")
@@ -241,7 +247,7 @@ def _as_params(params: Any) -> Any:
         if not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.floating):
             got = getattr(leaf, "dtype", type(leaf).__name__)
             raise ArgumentError("params", f"a leaf of type {got}", "a pytree of real floating-point arrays")
-    return jax.tree.map(jnp.asarray, params)
+    return leaves
 
 
 def _as_samples(x: Any, argument: str) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from .._arrays import Array
-from .weight_uses import evaluate, one_sample_program, weight_uses, zero_nudges
+from .weight_uses import evaluate, one_sample, one_sample_program, weight_uses, zero_nudges
 
 # Up to so many features received, squared positions may stay apart: their products take memory of their own.
 _FEW_POSITIONS = 128
@@ -50,7 +50,7 @@ def factors(
 ) -> Factors:
     """The derivatives of outputs number `rows` at samples `x`."""
     program = one_sample_program(f, params, x[0])
-    leaves = jax.tree.leaves(params)
+    leaves, structure = jax.tree.flatten(params)
     # Rates that differ within a leaf need its derivatives entry by entry.
     uses = [use for use in weight_uses(program, len(leaves)) if all(rates[leaf].ndim == 0 for leaf in use.leaves)]
     covered = {leaf for use in uses for leaf in use.leaves}
@@ -58,8 +58,10 @@ def factors(
 
     def of_one(sample: Array) -> Factors:
         def function(nudges: list[Array], others: dict[int, Array]) -> tuple[Array, list[Array]]:
-            arguments = dict(enumerate(leaves)) | others
-            return evaluate(program, uses, nudges, [*arguments.values(), sample])
+            arguments = list((dict(enumerate(leaves)) | others).values())
+            if not uses:
+                return one_sample(f, structure, arguments, sample), []
+            return evaluate(program, uses, nudges, [*arguments, sample])
 
         out, pull, operands = jax.vjp(function, zero_nudges(uses), others, has_aux=True)
         by_products, jacobians = jax.vmap(pull)(jnp.eye(out.size, dtype=out.dtype)[rows])

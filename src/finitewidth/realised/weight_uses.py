@@ -4,6 +4,7 @@ The derivative of an output by such a weight is a product, that of what the weig
 nudges do to the output. Both are small where the weight is large.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from jaxtyping import Float
 
 from .._arrays import Array
+from .._jax import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 
 Path = tuple[int, ...]
 """Where an equation stands in a program: its number, after those of the calls around it."""
@@ -85,6 +86,41 @@ class WeightUse:
 
 def weight_uses(program: ClosedJaxpr, leaves: int) -> tuple[WeightUse, ...]:
     """The uses of those among the first `leaves` arguments that do nothing but multiply, once."""
+    return _found(program, leaves) if _are_read() else ()
+
+
+@functools.cache
+def _are_read() -> bool:
+    """Whether programs of this JAX are what they are taken for here, tried once on one that is known, which is not run.
+
+    Their names and fields are no interface: a version that changes them costs the speed that uses of weights bring, and no result.
+    """
+    filters, weight, bias, image = (jnp.zeros(shape) for shape in ((3, 2, 2, 2), (12, 4), (4,), (2, 3, 3)))
+
+    @jax.jit
+    def layer(weight: Array, bias: Array, x: Array) -> Array:
+        return jnp.tanh(x @ weight + bias)
+
+    def network(leaves: tuple[Array, Array, Array], x: Array) -> Array:
+        return layer(*leaves[1:], lax.conv(jnp.asarray(x), jnp.asarray(leaves[0]), (1, 1), "VALID").reshape(len(x), -1))
+
+    def with_uses(sample: Array) -> tuple[Array, list[Array]]:
+        out, operands = evaluate(program, uses, zero_nudges(uses), [filters, weight, bias, sample])
+        given = [use.given(nudge) for use, nudge in zip(uses, zero_nudges(uses), strict=True)]
+        received = [use.received(operand) for use, operand in zip(uses, operands, strict=True)]
+        return out, received + given
+
+    try:
+        program = one_sample_program(network, (filters, weight, bias), image)
+        uses = _found(program, 3)
+        out, parts = jax.eval_shape(with_uses, image)
+    except Exception:  # whatever a name that is not there leads to
+        return False
+    shapes = [part.shape for part in parts]
+    return out.shape == (4,) and shapes == [(4, 8), (1, 12), (4, 3), (1, 4)] and uses[-1].leaves == (1, 2)
+
+
+def _found(program: ClosedJaxpr, leaves: int) -> tuple[WeightUse, ...]:
     search = _Search()
     search.through(program.jaxpr, dict(zip(program.jaxpr.invars[:leaves], range(leaves), strict=True)), ())
     counts = Counter(leaf for use in search.uses for leaf in use.leaves)
@@ -180,7 +216,7 @@ def evaluate(
             if here in product_at:
                 i = product_at[here]
                 operands[i] = inputs[1 - uses[i].side]
-            if here in nudge_at:
+            if here in nudge_at and results[0] is not None:  # a product that nothing reads has no derivatives
                 results = [results[0] + nudges[nudge_at[here]]]
             known |= dict(zip(equation.outvars, results, strict=True))
         return [v.val if isinstance(v, Literal) else known[v] for v in closed.jaxpr.outvars]
@@ -191,7 +227,8 @@ def evaluate(
 def _results(jaxpr: Jaxpr, equation: JaxprEqn, inputs: Sequence[Any]) -> list[Any]:
     """One equation as a program of its own: how its primitive is to be called is jax's own business."""
     variables = {v: value for v, value in zip(equation.invars, inputs, strict=True) if isinstance(v, Var)}
-    outputs = [v for v in equation.outvars if not isinstance(v, DropVar)]
+    read = {v for each in (*(e.invars for e in jaxpr.eqns), jaxpr.outvars) for v in each if isinstance(v, Var)}
+    outputs = [v for v in equation.outvars if v in read]
     alone = jaxpr.replace(
         constvars=[], invars=list(variables), outvars=outputs, eqns=[equation], effects=equation.effects
     )
@@ -208,8 +245,9 @@ def zero_nudges(uses: Sequence[WeightUse]) -> list[Array]:
 def one_sample_program(f: Any, params: Any, sample: Array) -> ClosedJaxpr:
     """The program of `f` for one sample, a function of the parameters' leaves and of the sample."""
     leaves, structure = jax.tree.flatten(params)
+    return jax.make_jaxpr(functools.partial(one_sample, f, structure))(leaves, sample)
 
-    def one(leaves: list[Array], sample: Array) -> Array:
-        return f(jax.tree.unflatten(structure, leaves), sample[None]).reshape(-1)
 
-    return jax.make_jaxpr(one)(leaves, sample)
+def one_sample(f: Any, structure: Any, leaves: Sequence[Array], sample: Array) -> Array:
+    """The outputs of `f` for one sample, in one row, a function of the parameters' leaves."""
+    return f(jax.tree.unflatten(structure, leaves), sample[None]).reshape(-1)

@@ -1,5 +1,6 @@
 """Nearly-kernel predictions against quadratic models that are really fitted, with all their weights."""
 
+import jax
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -234,3 +235,20 @@ def test_bad_models_and_counts_are_named():
     ):
         with pytest.raises(fw.ArgumentError):
             call()
+
+
+def test_random_models_without_64_bits_of_the_caller():
+    """As users have JAX: kernels to the last digit, and the prediction that weights give."""
+    random = np.random.default_rng(0)
+    with jax.enable_x64(False):
+        for _ in range(80):
+            phi, psi, y = random.normal(size=(5, 8)), random.normal(size=(5, 8, 8)), random.normal(size=(3, 1))
+            made = fw.learning.QuadraticModel(phi, psi + psi.swapaxes(1, 2), epsilon=0.01)
+            np.testing.assert_array_equal(made.kernel, phi @ phi.T)
+            rate = 1 / np.linalg.eigvalsh(phi[:3] @ phi[:3].T)[-1]
+            assert fw.nearly_kernel(made.kernel, made.meta_kernel, y, "gradient_descent", rate=rate).mean.shape == (
+                2,
+                1,
+            )
+            of_kernels = fw.nearly_kernel(made.kernel, made.meta_kernel, y).mean
+            np.testing.assert_allclose(fw.learning.quadratic_regression(made, y).mean, of_kernels, rtol=1e-8)

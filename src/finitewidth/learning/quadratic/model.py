@@ -27,7 +27,7 @@ class QuadraticModel(Result, eqx.Module):
     epsilon: float = eqx.field(static=True)
     r"""$\epsilon$, the small parameter."""
 
-    @entry(float64=False)
+    @entry()
     def __init__(self, phi: Any, psi: Any, epsilon: float = 1.0):
         self.phi, self.psi = np.asarray(as_floats(phi, "phi")), np.asarray(as_floats(psi, "psi"))
         self.epsilon = as_number(epsilon, "epsilon")
