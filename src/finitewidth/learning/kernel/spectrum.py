@@ -32,7 +32,8 @@ def spectrum(
     r"""Of $\widetilde\Theta$, or of $\widetilde\Theta$ seen through $\kappa$."""
     root = None if kappa is None else scipy.linalg.cholesky(kappa, lower=True)
     seen = theta.T if root is None else root.T @ theta @ root  # of a symmetric matrix, in LAPACK's order
-    values, vectors = scipy.linalg.eigh(seen, driver="evd", check_finite=False)
+    driver = "evd" if len(seen) > 1 else "ev"  # for which SciPy 1.13 reserves too little where there is one number
+    values, vectors = scipy.linalg.eigh(seen, driver=driver, check_finite=False)
     if values[0] < -1e-8 * values[-1]:
         raise DomainError(
             "kernel", f"a tangent kernel with eigenvalue {values[0]:.3g}", "a positive semi-definite matrix"
