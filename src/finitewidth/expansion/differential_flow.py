@@ -1,7 +1,9 @@
 """The flow of the tangent kernel's differentials, in one scan with that of metric and tangent kernel."""
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,9 +15,11 @@ from ..gaussian.accuracy import (
     VALUES_AND_SLOPES,
     Products,
     coarse_rule,
+    fine_rule,
     pair_rule as choose_pair_rule,
     product_rule as choose_product_rule,
 )
+from ..gaussian.grid import GridRule, squeezed
 from ..gaussian.pairs import PairRule, square_averages
 from ..gaussian.products import ProductRule
 from ..kernels.differentials import check_has_differential, check_has_second_differential
@@ -40,6 +44,9 @@ _SECOND: tuple[Kind, ...] = (*_FIRST, _THIRD, _TWICE_BENT)
 _OF_FIRST: Products = (*VALUES_AND_SLOPES, (2,), (0, 2), (1, 2), (1, 1, 2), (0, 1, 2))
 _OF_SECOND: Products = (*_OF_FIRST, (3,), (1, 3), (1, 1, 3), (2, 2), (1, 2, 2))
 _FEW = 6  # inputs, whose averages take less time than a program of their own to compile
+_MOST_WORK = 5e10  # products of numbers on fine grids, a minute's work: of more averages all are taken on coarse ones
+_COARSE_KNOWN_TO, _KNOWN_TO = 1e-7, 1e-13  # of the largest entry of a tensor
+_SQUEEZED = 0.87  # a coarse grid gains a digit or two, and reaches as far as 6.5 deviations
 
 
 class State(NamedTuple):
@@ -123,17 +130,27 @@ _compiled = compiled_in_haste(static_argnums=(0, 4, 8))(iterate)
 
 
 def differential_flow(
-    net: MLP, K1: Float[Array, "N N"], overlap: Float[Array, "N N"], largest: float, to_second: bool
+    net: MLP,
+    K1: Float[Array, "N N"],
+    overlap: Float[Array, "N N"],
+    largest: float,
+    to_second: bool,
+    elsewhere: bool = False,
 ) -> tuple[Float[Array, "L N N"], Metric[Array], Tangent[Array], Differential[Array], SecondDifferential[Array] | None]:
-    """The kernel and the groups up to `differential`, or up to `second_differential`, for kernels of at most the `largest` variance."""
+    """The kernel and the groups up to `differential`, or up to `second_differential`, for kernels of at most the `largest` variance.
+
+    With `elsewhere`, on grids whose points stand closer together, by the same program: what differs is the error of either.
+    """
     sigma, pairs = net.activation, pair_index(len(K1))
     (check_has_second_differential if to_second else check_has_differential)(sigma)
     products = _OF_SECOND if to_second else _OF_FIRST
-    rules = (
+    rules: tuple[Any, Any, Any] = (
         choose_pair_rule(sigma, largest, derivatives=5),
         choose_product_rule(sigma, largest, products),
-        _rules_of_many(sigma, largest, products) if len(K1) > _FEW else {},
+        _rules_of_many(sigma, largest, products, len(K1))[0],
     )
+    if elsewhere:
+        rules = jax.tree.map(_elsewhere, rules, is_leaf=lambda rule: isinstance(rule, GridRule))
     first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(overlap))
     states = at_hand(_compiled(sigma, net.layers[1:], *first, pairs, *rules, to_second))
     layers = tuple(range(1, net.depth + 1))
@@ -146,8 +163,24 @@ def differential_flow(
     return *groups, of_first, SecondDifferential(R=R, S=S, T=T, U=U, layers=layers)
 
 
-def _rules_of_many(sigma: Activation, largest: float, products: Products) -> dict[int, ProductRule]:
-    """For averages over three and over four samples that differ; of these each factor has one to itself."""
-    alone = tuple(orders for orders in products if len(orders) == 1)
+def _elsewhere(rule: Any) -> Any:
+    return squeezed(rule, _SQUEEZED) if isinstance(rule, GridRule) else rule
+
+
+def tensors_known_to(sigma: Activation, largest: float, samples: int) -> float:
+    """How right the tensors of so many samples are, relative to their largest entries."""
+    return _rules_of_many(sigma, largest, _OF_SECOND, samples)[1]
+
+
+def _rules_of_many(
+    sigma: Activation, largest: float, products: Products, samples: int
+) -> tuple[dict[int, ProductRule], float]:
+    """For averages over three and over four samples that differ, where these are many; and how right they are."""
+    fine = fine_rule(sigma, largest, products) if samples > _FEW else None
+    if fine is None or math.comb(samples, 4) * fine.nodes**3 <= _MOST_WORK:
+        return ({} if fine is None else {3: fine, 4: fine}), _KNOWN_TO
+    alone = tuple(
+        orders for orders in products if len(orders) == 1
+    )  # of four that differ each factor has one to itself
     rules = {3: coarse_rule(sigma, largest, products), 4: coarse_rule(sigma, largest, alone)}
-    return {distinct: rule for distinct, rule in rules.items() if rule is not None}
+    return {distinct: rule for distinct, rule in rules.items() if rule is not None}, _COARSE_KNOWN_TO

@@ -18,7 +18,7 @@ from ..kernels.start import first_kernel, first_overlap
 from ..networks import MLP, LayeredNetwork, ResidualMLP, as_mlp
 from ..networks.residual import refuse_norm
 from ..results import Flow
-from .differential_flow import differential_flow
+from .differential_flow import differential_flow, tensors_known_to
 from .next_order import next_order_flow
 from .persistent import persistent_metric_flow
 from .persistent_tangent import persistent_tangent_flow
@@ -56,8 +56,8 @@ def flow(
       $G^{\{1\}}$; `"ntk"` adds the group `tangent`, the tangent kernel with its mean $\Theta + H^{\{1\}}/n$ and its correlations
       $A$, $B$, $D$, $F$, for the learning rates of `net`; `"dntk"` adds the group `differential` with $P$, $Q$, by which tangent kernels
       change as networks learn; `"ddntk"` adds `second_differential` with $R$, $S$, $T$, $U$, for activations whose slopes do not jump.
-      In these two, averages over three or four different samples of more than six are good to about 1e-8 of the largest entry, so that
-      tens of samples are affordable.
+      In these two, of so many samples that a minute would not do (some twenty to thirty), averages over three or four different ones are
+      good to about 1e-8 of the largest entry, so that tens of samples are affordable.
     - `next_order`: add the group `next_order`, one order beyond the book for the metric: the six-point vertex, $V^{\{1\}}$ and
       $G^{\{2\}}$, for a few samples and smooth activations.
     - `traced_variance`: a bound on the kernel's diagonal, used only under `jit` or `grad`, where values cannot be
@@ -119,6 +119,19 @@ def _groups(
 def _one_layer(net: ResidualMLP) -> MLP:
     """A single layer has no way around it."""
     return MLP(net.activation, net.widths, net.C_b, net.C_W, net.lambda_b, net.lambda_W)
+
+
+def flow_elsewhere(net: MLP, x: Float[np.ndarray, "N n_0"]) -> Flow[Array]:
+    """`flow` through the second differential from other grids, to see the errors of both: numbers alone, without checks and words."""
+    K1 = first_kernel(net, x, None)
+    overlap, largest = first_overlap(net, x, K1), largest_variance(net, K1)
+    K, metric, tangent, first, second = differential_flow(net, K1, overlap, largest, to_second=True, elsewhere=True)
+    return Flow(net, K, metric, tangent, None, first, second)
+
+
+def known_to(net: MLP, x: Float[np.ndarray, "N n_0"]) -> float:
+    """How right its tensors of four samples are, relative to their largest entries."""
+    return tensors_known_to(net.activation, largest_variance(net, first_kernel(net, x, None)), len(x))
 
 
 def _said(result: Flow[Array]) -> Flow[Array]:
