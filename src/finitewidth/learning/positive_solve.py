@@ -85,7 +85,7 @@ def positive_solve(
             raise DomainError(argument, got, "a positive semi-definite matrix")
         _restore(work, diagonal + jitter)
     if jitter:
-        why = _reason(work, diagonal)
+        why = reason(work, diagonal)
         warn(f"`{argument}` is singular to about 13 digits ({why}): {jitter:.1e} was added to its diagonal. {remedy}.")
     return PositiveSolve(work, jitter, condition)
 
@@ -125,7 +125,7 @@ def _restore(work: Float[np.ndarray, "N N"], diagonal: Float[np.ndarray, " N"]) 
     np.fill_diagonal(work, diagonal)
 
 
-def _reason(work: Float[np.ndarray, "N N"], diagonal: Float[np.ndarray, " N"]) -> str:
+def reason(work: Float[np.ndarray, "N N"], diagonal: Float[np.ndarray, " N"]) -> str:
     """Which two samples are alike, if two are: read off the upper triangle."""
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     best, pair = -1.0, (0, 0)

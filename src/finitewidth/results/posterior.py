@@ -54,6 +54,9 @@ class Posterior(OutputMoments[Leaf], Generic[Leaf]):
     """The order in 1/n of theory; `None` for a measurement, which has all orders."""
     correction: float = eqx.field(kw_only=True, static=True, default=0.0)
     r"""How large the terms are that make the $1/n$ correction of $\log p(y)$, all taken positive: a number that must be small."""
+    error: float = eqx.field(kw_only=True, static=True, default=0.0)
+    """Of computing corrections of order 1/n: how much they differ, relative to each, when they are computed again with inputs rounded anew.
+    Zero where the kernel's condition number is too small for errors to be seen; one where no digit is left."""
     effective_networks: float | None = eqx.field(kw_only=True, static=True, default=None)
     """How many networks decide a measurement."""
 

@@ -1,17 +1,21 @@
 """`bayes`: what networks that agree with the data say of other inputs."""
 
+import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..._arrays import Array
 from ..._entry import entry, warn
-from ..._errors import ArgumentError, DomainError, ShapeError
+from ..._errors import ArgumentError, DomainError, ShapeError, ValidityWarning
 from ..._validation import as_count, as_floats, as_inputs, as_number
 from ...kernels.kernel_map import kernel as last_kernel, kernel_recursion
 from ...networks import MLP, as_mlp
 from ...results import Posterior, Representation
+from ..digits import TOLERANCE, Figures, difference, lost, may_be_lost, rounded_anew
+from ..positive_solve import KNOWN_TO
 from . import correction
 from .blocks import check_memory, metric_blocks
 from .data import as_data, as_targets
@@ -112,6 +116,58 @@ def _to_first_order(
     progress: bool | None,
     name: str = "x_train",
 ) -> Posterior[Array]:
+    found, posterior = _corrected(net, x, y, noise, progress, name)
+    error = _lost_digits(net, x, y, noise, found, posterior, name)
+    return _said(dataclasses.replace(posterior, error=error), found, net, x[: len(y)])
+
+
+def _lost_digits(
+    net: MLP,
+    x: Float[np.ndarray, "D n_0"],
+    y: Float[np.ndarray, "A n_L"],
+    noise: float,
+    found: GaussianPosterior,
+    posterior: Posterior[Array],
+    name: str,
+) -> float:
+    """The error of corrections, relative to them."""
+    if found.solved.jitter:
+        return 1.0  # solutions have a digit; corrections solve three times and more
+    if not may_be_lost(found.solved.condition, KNOWN_TO):
+        return 0.0
+    again, order = rounded_anew(x, len(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ValidityWarning)
+        try:
+            other = _corrected(net, again, y[order], noise, False, name)
+        except DomainError:  # positive or not, as rounding has it
+            return 1.0
+    every = np.concatenate([order, np.arange(len(y), len(x))])
+    return difference(_corrections(found, posterior, every), _corrections(*other, np.arange(len(x))))
+
+
+def _corrections(found: GaussianPosterior, posterior: Posterior[Array], order: Int[np.ndarray, " D"]) -> Figures:
+    """What is printed of order 1/n, with what it is added to."""
+    assert posterior.representation is not None
+    hidden, change = (np.asarray(each) for each in (posterior.representation.prior, posterior.representation.change))
+    prior = float(np.linalg.norm(found.prior))
+    return {
+        "mean": (posterior.mean - found.mean, float(np.linalg.norm(found.mean))),
+        "own": (posterior.sample_covariance - found.covariance, prior),
+        "wiring": (np.asarray(posterior.wiring), prior),
+        "evidence": (posterior.log_evidence - found.log_evidence, abs(found.log_evidence)),
+        "change": (change[:, order][:, :, order], float(np.linalg.norm(hidden))),
+    }
+
+
+def _corrected(
+    net: MLP,
+    x: Float[np.ndarray, "D n_0"],
+    y: Float[np.ndarray, "A n_L"],
+    noise: float,
+    progress: bool | None,
+    name: str,
+) -> tuple[GaussianPosterior, Posterior[Array]]:
     A, tests, outputs = len(y), len(x) - len(y), y.shape[1]
     first = np.asarray(net.first_kernel(x))
     kernels = np.asarray(kernel_recursion(net, first))
@@ -135,9 +191,11 @@ def _to_first_order(
         prior[layers] = K[1:] + g1[1:]
         change[layers] = np.einsum("lmnab,lab->lmn", v[1:, :, :, :A, :A], pull[1:]) / 2
         own_g1, own_v = g1[-1, :A, :A], v[-1, :A, :A, :A, :A]
-        log_ratio = correction.evidence_correction(K[-1, :A, :A] + noise * np.eye(A), own_g1, own_v, y)
+        log_ratio = correction.evidence_correction(
+            K[-1, :A, :A] + (noise + found.solved.jitter) * np.eye(A), own_g1, own_v, y
+        )
         size = correction.size_of_correction(own_g1, own_v, S, inverse, outputs)
-    posterior: Posterior[Array] = Posterior(
+    return found, Posterior(
         found.mean + mean,
         found.covariance + own,
         shared,
@@ -148,19 +206,27 @@ def _to_first_order(
         order=1,
         correction=size,
     )
-    return _said(posterior, np.diagonal(kernels[-1])[A:], A)
 
 
-def _said(posterior: Posterior[Array], prior: Float[np.ndarray, " B"], train: int) -> Posterior[Array]:
-    """The posterior, having said where its correction cannot be trusted; `prior` variances are what rounding is relative to."""
-    negative = int((posterior.variance < -_ROUNDING * prior[:, None]).sum())
+def _said(
+    posterior: Posterior[Array], found: GaussianPosterior, net: MLP, train: Float[np.ndarray, "A n_0"]
+) -> Posterior[Array]:
+    """The posterior, having said where its correction cannot be trusted, and for which reason: lost digits first, which make the
+    other figures, too. Prior variances are what rounding is relative to."""
+    negative = int((posterior.variance < -_ROUNDING * found.prior[:, None]).sum())
     size = posterior.correction
-    if size > _UNTRUSTED or negative:
+    if posterior.error > TOLERANCE:
+        own = np.asarray(last_kernel(net, train)) + posterior.noise * np.eye(len(train))
+        warn(
+            f"{lost(posterior.error, found.solved.condition, own)} Give `noise` > 0, leave out inputs that say the same, or use order=0. "
+            "Wider networks do not help."
+        )
+    elif size > _UNTRUSTED or negative:
         outputs = posterior.mean.shape[1]
         also = f", and makes {negative} variances negative" if negative else ""
         warn(
             f"The 1/n correction of the posterior is not small: its terms in the log-evidence add up to {size:.2g}{also}. The expansion "
-            f"needs widths far above n_L N_train = {outputs * train}: use wider networks, fewer training samples or `noise`, or "
+            f"needs widths far above n_L N_train = {outputs * len(train)}: use wider networks, fewer training samples or `noise`, or "
             "measure with `learning.exact_posterior`."
         )
     return posterior

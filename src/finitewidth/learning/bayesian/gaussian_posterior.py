@@ -31,6 +31,8 @@ class GaussianPosterior:
     """PDLT (6.34)."""
     cross: Float[np.ndarray, "A B"]
     """The kernel between training and test samples."""
+    prior: Float[np.ndarray, " B"]
+    """Variances before the data."""
 
     def projection(self) -> Float[np.ndarray, "B D"]:
         r"""$P_\beta{}^\delta$: the identity on test samples, $-R_\beta{}^a = -K_{\beta b}\widetilde K^{ba}$ on training samples."""
@@ -55,7 +57,9 @@ def gaussian_posterior(
     lowest = np.diagonal(covariance) / np.where(prior > 0, prior, 1.0)
     if lowest.size and float(lowest.min()) < -_ROUNDING * max(1.0, solved.condition * 1e-8):
         raise DomainError(argument, "a matrix that is not positive: a posterior variance is negative", "a covariance")
-    return GaussianPosterior(solved, u, cross.T @ u, (covariance + covariance.T) / 2, log_density(solved, y), cross)
+    return GaussianPosterior(
+        solved, u, cross.T @ u, (covariance + covariance.T) / 2, log_density(solved, y), cross, prior
+    )
 
 
 @entry()

@@ -1,6 +1,8 @@
 """Predictions to order 1/n: from the arguments of `predict` to its result."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,11 @@ from ..._arrays import Array
 from ..._errors import ArgumentError, DomainError
 from ..._progress import ProgressBar
 from ...expansion import flow
+from ...expansion.flow import flow_elsewhere, known_to
 from ...networks import MLP
-from ...results import LearningProblem, Training, Trajectory
+from ...results import Flow, LearningProblem, Training, Trajectory
 from ..bayesian.blocks import AT_ONCE, meetings
+from ..digits import Figures, difference, may_be_lost, rounded_anew
 from ..kernel.learners import check_stable
 from ..kernel.schedule import as_schedule
 from ..kernel.train_test import TrainTestKernels
@@ -24,6 +28,8 @@ from .projectors import Projectors
 from .statistics import NAMES, Statistics, statistics_of
 
 _MOST_BYTES = 4 * 2**30
+_WORST = 1e8
+"""Condition number from which the correction H1/n may be larger than the least eigenvalue by rounding."""
 
 
 def predict_to_first_order(
@@ -44,20 +50,28 @@ def predict_to_first_order(
     values, vectors = positive_spectrum(kernels.Theta_train, "x_train")
     limit = kernels.Theta_cross @ vectors @ (pace.chain(values)[:, None] * (vectors.T @ y))
     _check_memory(net, len(train), len(test))
-    gathered = _Gathered(times, len(test), y.shape[1])
-    blocks, last = meetings(len(test)), None
-    with ProgressBar(len(blocks), progress, things="blocks of test samples") as bar:
-        for done, block in enumerate(blocks, start=1):
-            theory = flow(net, np.concatenate([train, test[block]]), through="ddntk")
-            seen, vectors = statistics_of(theory, len(train), net.depth).turned()
-            if pace.rate:
-                check_stable(float(seen.values.max()), pace.rate, "the training inputs at this width")
-            last = gathered.add(block, seen, vectors.T @ y, pace.rate, direct)
-            bar.advance_to(done)
-    assert last is not None
+    both = np.concatenate([train, test])
+    condition = float(values[-1] / values[0])
+    try:
+        gathered, last = _gathered(partial(flow, through="ddntk"), net, both, y, times, pace.rate, direct, progress)
+    except DomainError as error:
+        if error.argument != "x_train" or condition < _WORST:
+            raise
+        want = "inputs none of which is nearly a copy of another: make one of such, with the mean of their targets"
+        raise DomainError(
+            "x_train", f"{error.got}, by rounding: the condition number is {condition:.2g}", want
+        ) from None
     trajectory: Trajectory[Array] = Trajectory(
         gathered.mean, gathered.own, gathered.wiring, times=np.asarray(times), loss=np.asarray(gathered.losses)
     )
+    error = 0.0
+    if may_be_lost(condition, known_to(net, both[: len(train) + min(len(test), 2 * AT_ONCE)])):
+        found, (again, order) = gathered.corrections(limit, kernels), rounded_anew(both, len(train))
+        try:
+            other, _ = _gathered(flow_elsewhere, net, again, y[order], times[:1] + times[-1:], pace.rate, direct, False)
+            error = difference(found, other.corrections(limit, kernels))
+        except DomainError:  # a mean tangent kernel that is positive or not, as rounding has it
+            error = 1.0
     return said(
         FinitePrediction(
             gathered.mean[-1],
@@ -74,9 +88,36 @@ def predict_to_first_order(
             mean_dntk=gathered.parts["dntk"],
             mean_ddntk_I=gathered.parts["ddntk_I"],
             mean_ddntk_II=gathered.parts["ddntk_II"],
-            trust=trust_of(last, net.depth_over_width),
-        )
+            trust=trust_of(last, net.depth_over_width, error),
+        ),
+        np.diagonal(kernels.K_test),
+        kernels.Theta_train,
     )
+
+
+def _gathered(
+    flow_of: Callable[..., Flow],
+    net: MLP,
+    x: Float[np.ndarray, "D n_0"],
+    y: Float[np.ndarray, "A n_L"],
+    times: tuple[float, ...],
+    rate: float,
+    direct: bool,
+    progress: bool | None,
+) -> tuple["_Gathered", Moments]:
+    """Of training inputs, which stand first, and test inputs, some of these at a time; and the moments of the last of them."""
+    A = len(y)
+    gathered, blocks, last = _Gathered(times, len(x) - A, y.shape[1]), meetings(len(x) - A), None
+    with ProgressBar(len(blocks), progress, things="blocks of test samples") as bar:
+        for done, block in enumerate(blocks, start=1):
+            theory = flow_of(net, np.concatenate([x[:A], x[A + block]]))
+            seen, vectors = statistics_of(theory, A, net.depth).turned()
+            if rate:
+                check_stable(float(seen.values.max()), rate, "the training inputs at this width")
+            last = gathered.add(block, seen, vectors.T @ y, rate, direct)
+            bar.advance_to(done)
+    assert last is not None
+    return gathered, last
 
 
 def moments_at(
@@ -118,6 +159,13 @@ class _Gathered:
         if not self.losses:
             self.losses = [training_loss(seen, y, rate, time, direct) for time in self.times]
         return moments
+
+    def corrections(self, limit: Float[np.ndarray, "B n_L"], kernels: TrainTestKernels) -> Figures:
+        """What is printed of order 1/n, and the whole covariance, at the last time; with what each is added to."""
+        mean, variance = float(np.linalg.norm(limit)), float(np.linalg.norm(kernels.K_test))
+        parts = {"shift": self.mean[-1] - limit, **self.parts}
+        of_mean = {name: (part, mean) for name, part in parts.items()}
+        return of_mean | {"own": (self.own[-1], variance), "wiring": (self.wiring[-1], variance)}
 
     def _keep(
         self, at: int, block: Int[np.ndarray, " B"], moments: Moments

@@ -10,6 +10,7 @@ from ..._arrays import Array
 from ..._entry import warn
 from ..._result import Result
 from ...results import Prediction
+from ..digits import TOLERANCE, lost
 from ..kernel.bias_and_variance import GeneralisationError, generalisation_error
 from .moments import Moments
 
@@ -17,6 +18,8 @@ UNTRUSTED = 0.3
 """The small parameter beyond which a warning is due. Ensembles that were trained at 0.3, of tanh with two hidden layers and of sin with
 one, had means that differed from order $1/n$ by 16 to 35 per cent of the correction (standard errors 2 to 24), and at 0.1 by 6 to 21
 (2 to 20): what is left out is about two thirds of the parameter times the correction. Measured, not a bound."""
+
+_ROUNDING = 1e-9  # of the variance before training: a variance below zero by less is zero
 
 
 class Trust(Result, eqx.Module):
@@ -31,6 +34,9 @@ class Trust(Result, eqx.Module):
     r"""$\sum_\ell1/n_\ell$."""
     conditioning: float = eqx.field(static=True)
     r"""$h_{\max}/h_{\min}$ of the mean tangent kernel of training inputs."""
+    error: float = eqx.field(static=True, default=0.0)
+    """Of computing: how much corrections differ, relative to each, when they are computed again with inputs rounded anew. Zero where the
+    condition number is too small for errors to be seen, so that nobody looked; one where no digit is left."""
 
     @property
     def small_parameter(self) -> float:
@@ -39,8 +45,8 @@ class Trust(Result, eqx.Module):
 
     @property
     def holds(self) -> bool:
-        """Whether the next order can be expected to be small."""
-        return self.small_parameter <= UNTRUSTED
+        """Whether the next order can be expected to be small, and corrections have their digits."""
+        return self.small_parameter <= UNTRUSTED and self.error <= TOLERANCE
 
 
 class FinitePrediction(Prediction[Array]):
@@ -71,7 +77,7 @@ class FinitePrediction(Prediction[Array]):
         return generalisation_error(self, y)
 
 
-def trust_of(moments: Moments, depth_over_width: float) -> Trust:
+def trust_of(moments: Moments, depth_over_width: float, error: float) -> Trust:
     """Measured at the end of training of squared errors, or at the moment that `moments` belong to."""
     seen, A = moments.seen, moments.seen.trained
     h, errors = seen.values, float(np.sum(moments.y**2) + moments.outputs * np.trace(seen.K[:A, :A]))
@@ -81,20 +87,33 @@ def trust_of(moments: Moments, depth_over_width: float) -> Trust:
     targets = float(np.linalg.norm(moments.y))
     pushes = sum(float(np.linalg.norm(h[:, None] * part[:A])) for part in moments.pushes().values())
     push = pushes / targets if targets else 0.0
-    return Trust((own + bound) / errors, push, depth_over_width, float(h.max() / h.min()))
+    return Trust((own + bound) / errors, push, depth_over_width, float(h.max() / h.min()), error)
 
 
-def said(prediction: FinitePrediction) -> FinitePrediction:
-    """The prediction, having said where it cannot be trusted."""
+def said(
+    prediction: FinitePrediction, prior: Float[np.ndarray, " N_test"], kernel: Float[np.ndarray, "N_train N_train"]
+) -> FinitePrediction:
+    """The prediction, having said where it cannot be trusted, and for which reason: lost digits first, which make the other figures, too.
+
+    `prior` variances are what rounding is relative to; `kernel` is the tangent kernel of training inputs.
+    """
     trust = prediction.trust
-    negative = int((np.asarray(prediction.variance) < 0).sum())
-    if not trust.holds or negative:
-        also = f", and {negative} variances are negative" if negative else ""
-        needed = trust.small_parameter / UNTRUSTED
+    negative = int((np.asarray(prediction.variance) < -_ROUNDING * prior[:, None]).sum())
+    if trust.error > TOLERANCE:
+        warn(
+            f"{lost(trust.error, trust.conditioning, kernel)} Leave out inputs that say the same, make one of near copies, with the mean "
+            "of their targets, use `bayes` with `noise`, or order=0. Wider networks do not help."
+        )
+    elif not trust.holds:
         warn(
             f"Order 1/n is not to be trusted here: the parameter it expands in is {trust.small_parameter:.2g}, where {UNTRUSTED:g} "
-            f"is the most{also} "
+            f"is the most{f', and {negative} variances are negative' if negative else ''} "
             f"(sum of 1/n = {trust.depth_over_width:.2g}, condition of the tangent kernel {trust.conditioning:.2g}). Take widths "
-            f"{max(needed, 1.0):.2g} times as large, smaller targets or fewer training inputs, or measure with `train`."
+            f"{trust.small_parameter / UNTRUSTED:.2g} times as large, smaller targets or fewer training inputs, or measure with `train`."
+        )
+    elif negative:
+        warn(
+            f"Order 1/n makes {negative} variances negative: there its correction is larger than the variance of infinite width, which is "
+            "small next to inputs of training. Take wider networks, or measure with `train`."
         )
     return prediction

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +16,7 @@ from ...networks import MLP
 from ...results import Measurement, Prediction, Trajectory
 from ..end_of_training.algorithm import ALGORITHMS as FIRST_ORDER_ALGORITHMS
 from ..end_of_training.ensemble import predict_to_first_order
+from ..end_of_training.finite_prediction import FinitePrediction
 from .cross_entropy import SampledLearner, end_of_cross_entropy, first_loss, first_outputs
 from .learners import BatchLearner, EndLearner, Learner, SpectralLearner, check_stable, largest_eigenvalue
 from .schedule import ALGORITHMS, Schedule, as_schedule
@@ -24,6 +25,47 @@ from .targets import as_kappa, as_probabilities
 from .train_test import TrainTestKernels, kernels_and_problem
 
 _UNLEARNED = 1e-12  # the share of the first loss beyond which what is left at the end is no rounding
+
+
+@overload
+def predict(
+    net: MLP,
+    x_train: Any,
+    y_train: Any,
+    x_test: Any,
+    algorithm: Literal["gradient_flow", "gradient_descent", "two_step"] = "gradient_flow",
+    time: float = math.inf,
+    loss: Literal["mse"] = "mse",
+    *,
+    order: Literal[1],
+    rate: float | None = None,
+    steps: int | None = None,
+    record: Any = None,
+    progress: bool | None = None,
+) -> FinitePrediction: ...
+
+
+@overload
+def predict(
+    net: MLP | None = None,
+    x_train: Any = None,
+    y_train: Any = None,
+    x_test: Any = None,
+    algorithm: Literal["gradient_flow", "gradient_descent", "sgd", "newton"] = "gradient_flow",
+    time: float = math.inf,
+    loss: Literal["mse", "cross_entropy"] = "mse",
+    order: int = 0,
+    *,
+    kernel: Any = None,
+    rate: float | None = None,
+    steps: int | None = None,
+    kappa: Any = None,
+    batch: int | Sequence[Sequence[int]] | None = None,
+    seed: int = 0,
+    samples: int = 256,
+    record: Any = None,
+    progress: bool | None = None,
+) -> Prediction[Array]: ...
 
 
 @entry()
