@@ -6,6 +6,7 @@ picture's checksum, so that neither can be changed without the other; the slow t
 
 import hashlib
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -107,3 +108,56 @@ def test_pictures_that_differ_are_told_apart():
         change(now["panels"][0])
         with pytest.raises((AssertionError, ValueError)):
             assert_alike(before, now)
+
+
+PAGES = [FIGURES.parents[1] / "README.md", *sorted(FIGURES.parent.rglob("*.md"))]
+CAPTION = re.compile(
+    r"^!\[[^]]+\]\((?:\.\./)*(?:docs/)?images/(?P<name>\w+)\.png\)\n(?:\n(?P<words>[^!#`].*(?:\n.+)*))?", re.MULTILINE
+)
+
+
+def captions(text):
+    """The pictures of a page, with the paragraph below each."""
+    return {found["name"]: found["words"] or "" for found in CAPTION.finditer(text)}
+
+
+ON_PAGES = {name: words for page in PAGES for name, words in captions(page.read_text("utf-8")).items()}
+
+
+def settings(script):
+    """Width, depth and how many networks, as a figure's script has them."""
+    named = re.findall(r"^((?:WIDTH|DEPTH|NETWORKS|PATHS)[A-Z, =]*) = (.+)$", script, re.MULTILINE)
+    values = [re.sub(r"2\*\*(\d+)", lambda power: str(2 ** int(power[1])), numbers) for _, numbers in named]
+    return {number for numbers in values for number in re.findall(r"(?<![\w.*-])\d{2,}(?![\w.*])", numbers)}
+
+
+def test_every_picture_is_on_a_page():
+    assert set(ON_PAGES) == set(NAMES)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in NAMES if re.match(r"shaped_transformer_figure_[^6]|pdlt", name)],
+)
+def test_a_figure_of_the_sources_says_how_it_was_made(name):
+    """With its script, and with the width, depth and number of networks that stand there."""
+    words = ON_PAGES[name]
+    assert f"`docs/figures/{name}.py`" in words
+    assert settings((FIGURES / f"{name}.py").read_text("utf-8")) - set(re.findall(r"\d+", words)) == set()
+    assert not name.startswith("shaped") or "does not show" in " ".join(words.split())
+
+
+def test_a_caption_that_leaves_out_a_setting_is_found():
+    assert settings("WIDTH, DEPTH, PATHS = 300, 100, 2**13\nWIDTH = DEPTH = 200\nx = 77\n") == {
+        "300",
+        "100",
+        "8192",
+        "200",
+    }
+    assert captions(
+        "![a](../images/one.png)\n\n*Words\nmore.*\n\n![b](images/two.png)\n\n![c](images/three.png)\n"
+    ) == {
+        "one": "*Words\nmore.*",
+        "two": "",
+        "three": "",
+    }
