@@ -39,37 +39,43 @@ def tokens(width, correlation=0.5, m=3):
     return np.linalg.cholesky(V0) @ basis.T * width**0.5, V0
 
 
-def measured(net, *, draws=150, activation=None):
-    """Covariances of tokens after the last block, from networks made as the lines say."""
+def drawn(net, draws, activation=None):
+    """Tokens, and what networks made as the lines say make of them."""
     x, _ = tokens(net.width)
     code = recipe(net)
     assert max(map(len, code.splitlines())) <= 76
-    outs = [taken_literally(code, x, seed, activation=activation) for seed in range(draws)]
-    return np.array([out @ out.T / net.width for out in outs])
+    return x, np.array([taken_literally(code, x, seed, activation=activation) for seed in range(draws)])
+
+
+def measured(net, *, draws=150, activation=None):
+    """Covariances of tokens after the last block."""
+    _, outs = drawn(net, draws, activation)
+    return outs @ outs.swapaxes(1, 2) / net.width
 
 
 def standard_errors(V, expected):
-    return np.abs(V.mean(axis=0) - expected) / (V.std(axis=0) / len(V) ** 0.5 + 1e-12)
+    return np.abs(V.mean(axis=0) - expected) / (V.std(axis=0) / len(V) ** 0.5)
 
 
 def test_feedforward_layers_keep_the_mean_square():
-    """Gamma = 1, strong slopes: the mean square is one on average in every network, (1 - g^2) + g^2 c (s_+^2 + s_-^2)/2, and the mean
-    product of two is that of the kernel of arccosines, layer by layer; without slopes and factor it would be far off."""
-    block = fw.ShapedResNet(1.0, *RELU, hidden_ratio=2.0)
-    net = block.at(width=24, depth=2)
-    V = measured(net)
-    right, left = 1 + 0.5 / 24**0.5, 1 - 1.5 / 24**0.5
+    """Gamma = 1, strong slopes: the mean square is one on average, c (s_+^2 + s_-^2)/2, and mean products of two tokens are those of the
+    kernel of arccosines; without slopes or factor they are far off."""
+    net = fw.ShapedResNet(1.0, 3.0, -4.0, hidden_ratio=4.0).at(width=24, depth=1)
+    right, left = 1 + 3 / 24**0.5, 1 - 4 / 24**0.5
+    rho = 0.5
+    arc = (np.sqrt(1 - rho**2) + rho * (np.pi - np.arccos(rho))) / np.pi  # 2 E[relu relu'] of unit variance
+    other = rho + (right - left) ** 2 / (right**2 + left**2) * (arc - rho)
+    V = measured(net, draws=500)
+    assert standard_errors(V, np.where(np.eye(3) > 0, 1.0, other)).max() < 4
+    assert standard_errors(V, np.where(np.eye(3) > 0, 1.0, rho)).max() > 6
 
-    def slope_kernel(rho):
-        arc = (np.sqrt(1 - rho**2) + rho * (np.pi - np.arccos(rho))) / np.pi  # E[relu relu'] of unit variance, twice
-        return rho + (right - left) ** 2 / (right**2 + left**2) * (arc - rho)
 
-    found = V[:, 0, 0]
-    assert abs(found.mean() - 1) < 4 * found.std() / len(found) ** 0.5
-    assert found.std() / len(found) ** 0.5 < 0.05
-    one = fw.ShapedResNet(1.0, *RELU, hidden_ratio=2.0).at(width=24, depth=1)
-    off = standard_errors(measured(one), np.where(np.eye(3) > 0, 1.0, slope_kernel(0.5)))
-    assert off.max() < 4
+def test_each_part_has_its_own_weight():
+    """Branches end in weights of mean zero: of a token its own shortcuts are left, sqrt(1 - 0.9^2) sqrt(1 - 0.6^2)."""
+    x, outs = drawn(fw.ShapedTransformer(CAUSAL, FEEDFORWARD).at(12, 1), 300)
+    overlap = np.mean(outs * x, axis=2)
+    assert standard_errors(overlap, np.sqrt(0.19 * 0.64)).max() < 4
+    assert standard_errors(overlap, 0.19).max() > 6
 
 
 CAUSAL = fw.ShapedAttention(0.9, tau0=0.4, heads=2, mask="causal", key_width=3, output_projection=True)
