@@ -1,12 +1,17 @@
 """What does not fit into memory is refused in words, and what there is is read where systems say it."""
 
-import resource
 import subprocess
 import sys
+import time
+from typing import Any
 
+import jax
+import numpy as np
 import pytest
 
+import finitewidth as fw
 from finitewidth import _memory
+from finitewidth._entry import entry
 from finitewidth._errors import ArgumentError
 from finitewidth._memory import available_memory, check_memory, gigabytes
 
@@ -74,11 +79,8 @@ def test_a_system_that_says_nothing(machine, tmp_path, monkeypatch):
 def test_a_limit_of_addresses():
     """`ulimit -v` of a shell or a queue."""
     code = "import finitewidth._memory as m; print(m.available_memory())"
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
-
-    said = subprocess.run([sys.executable, "-c", code], preexec_fn=limit, capture_output=True, text=True, check=True)
+    limited = ["sh", "-c", f'ulimit -v {2**20} && exec "$0" -c "{code}"', sys.executable]
+    said = subprocess.run(limited, capture_output=True, text=True, check=True)
     assert 0 < int(said.stdout) < 2**30
 
 
@@ -96,3 +98,172 @@ def test_the_sentence(monkeypatch):
 )
 def test_sizes_in_words(count, said):
     assert gigabytes(count) == said
+
+
+def net(depth=3, width=8, outputs=1):
+    return fw.MLP("relu", (2, *[width] * (depth - 1), outputs), C_W=2.0)
+
+
+def inputs(count):
+    return np.random.default_rng(0).normal(size=(count, 2))
+
+
+def one_of(outputs, width=8, activation="relu"):
+    described = net(outputs=outputs, width=width).replace(activation=activation)
+    return described, fw.draw_parameters(described, 0)
+
+
+BLOCK = fw.ShapedMLP()
+TOKENS = np.eye(2)
+TOO_MUCH = {
+    "flow": (
+        lambda: fw.flow(net(), inputs(200)),
+        "x",
+        r"200 inputs to 3 layers.*38\.4 GB.*115 GB of memory where 8 GB",
+    ),
+    "flow of a kernel": (lambda: fw.flow(net(), kernel=np.eye(200)), "kernel", "200 inputs"),
+    "flow through ntk": (lambda: fw.flow(net(), inputs(90), through="ntk"), "x", "90 inputs"),
+    "flow through ddntk": (lambda: fw.flow(net(), inputs(75), through="ddntk"), "x", "75 inputs"),
+    "flow of a residual": (
+        lambda: fw.flow(fw.ResidualMLP("relu", width=8, depth=3, gamma=0.5), inputs(200)),
+        "x",
+        "200 inputs",
+    ),
+    "every kernel": (lambda: fw.flow(net(600), inputs(1000), through="kernel"), "x", "whose kernels are all kept"),
+    "kernel": (lambda: fw.kernel(net(), inputs(40_000)), "x", "40000 inputs: 76.8 GB"),
+    "frozen_ntk": (lambda: fw.frozen_ntk(net(), inputs(40_000)), "x", "40000 inputs"),
+    "simulate": (lambda: fw.simulate(net(), inputs(200), networks=100), "x", "200 inputs"),
+    "report": (lambda: fw.report(net(), inputs(2000)), "x", r"2000 inputs.*1\.15 PB"),
+    "correlation_sde": (
+        lambda: fw.proportional.correlation_sde(BLOCK, 0.2, 0.25, paths=2**32),
+        "paths",
+        "4294967296 paths of 100 steps: 10.4 TB",
+    ),
+    "covariance_sde": (
+        lambda: fw.covariance_sde(BLOCK, TOKENS, 0.25, paths=10**9, steps=4),
+        "paths",
+        "1000000000 paths",
+    ),
+    "simulate blocks": (lambda: fw.simulate(BLOCK.at(8, 4), TOKENS, networks=10**9), "networks", "1000000000 networks"),
+    "ntk_samples": (lambda: fw.ntk_samples(net(), inputs(2), networks=10**9), "networks", "1000000000 networks"),
+    "ntk": (
+        lambda: fw.ntk(*one_of(10, 128), inputs(256)),
+        "x1",
+        "256 and 256 samples in layers up to 128.*layers='last'",
+    ),
+    "last ntk": (
+        lambda: fw.ntk(*one_of(10), inputs(3000), layers="last"),
+        "x1",
+        "3000 and 3000 samples with 10 outputs",
+    ),
+    "ntk_contributions": (
+        lambda: fw.realised.ntk_contributions(*one_of(10), inputs(1200)),
+        "x1",
+        "for each of 3 layers",
+    ),
+    "dntk": (lambda: fw.dntk(*one_of(10), inputs(128)), "x", "128 samples with 10 outputs"),
+    "ddntk": (lambda: fw.ddntk(*one_of(10, activation="tanh"), inputs(20)), "x", "20 samples with 10 outputs"),
+    "one_step": (lambda: fw.realised.one_step(*one_of(10), inputs(128), np.ones((128, 10)), 0.1), "x", "128 samples"),
+    "predict_one": (
+        lambda: fw.predict_one(*one_of(10), inputs(128), np.ones((128, 10)), inputs(4)),
+        "x_train",
+        "128 inputs, which with 4 for test and 10 outputs make 1320 joint indices: 146 TB",
+    ),
+    "depth": (lambda: fw.ResidualMLP("relu", width=8, depth=10**9, gamma=0.5), "depth", "1000000000 layers: 200 GB"),
+    "single_input_flow": (
+        lambda: fw.critical.single_input_flow("relu", 1.0, depth=10**9, C_b=0.0, C_W=2.0),
+        "depth",
+        "1000000000 layers",
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", TOO_MUCH)
+def test_what_cannot_fit_is_refused_before_it_begins(verb, monkeypatch):
+    """In words, by the caller's argument, in no time: with 8 GB."""
+    monkeypatch.setattr(_memory, "available_memory", lambda: 8 * GB)
+    call, argument, match = TOO_MUCH[verb]
+    started = time.process_time()
+    with pytest.raises(fw.DomainError, match=match) as caught:
+        call()
+    assert caught.value.argument == argument
+    assert time.process_time() - started < 3
+
+
+def test_what_nobody_foresaw_is_said_in_words():
+    """By the largest argument, what NumPy or XLA say being kept."""
+
+    @entry()
+    def outer(x: Any, count: int) -> Any:
+        if count:
+            return np.empty((count, 2**10))
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 99 bytes.")
+
+    with pytest.raises(fw.DomainError, match=r"`count`: got one of size 1099511627776: Unable to allocate 8") as caught:
+        outer(np.ones(3), 2**40)
+    assert isinstance(caught.value.__cause__, MemoryError)
+    with pytest.raises(
+        fw.DomainError, match=r"`x`: got one of size 3: RESOURCE_EXHAUSTED: Out of memory allocating 99"
+    ):
+        outer(np.ones(3), 0)
+
+    @entry()
+    def other(x: Any) -> Any:
+        raise jax.errors.JaxRuntimeError("INTERNAL: something else")
+
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
+        other(1.0)
+
+
+def test_little_is_never_refused(monkeypatch):
+    """Where a system says that nothing is left, what every process takes anyway is tried."""
+    monkeypatch.setattr(_memory, "available_memory", lambda: 0)
+    check_memory(2**26, "x", "few inputs", "fewer")
+    with pytest.raises(ArgumentError, match="few inputs"):
+        check_memory(2**26 + 1, "x", "few inputs", "fewer")
+    assert fw.kernel(net(), inputs(2)).shape == (2, 2)
+
+
+PEAK = """
+import sys
+import numpy as np
+import finitewidth as fw
+from finitewidth import _memory
+
+def inputs(count):
+    return np.random.default_rng(0).normal(size=(count, 2))
+
+def status(name):
+    return next(1024 * int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))
+
+net, asked = fw.MLP("relu", (2, 64, 64, 1), C_W=2.0), []
+there = _memory.available_memory
+_memory.available_memory = lambda: asked.append(sys._getframe(1).f_locals["needed"]) or there()
+call = eval("lambda N: " + sys.argv[1])
+call(int(sys.argv[2]) - 1)  # compilers take memory of their own
+asked.clear()
+open("/proc/self/clear_refs", "w").write("5")
+before = status("VmRSS")
+call(int(sys.argv[2]))
+print(max(asked), status("VmHWM") - before)
+"""
+
+
+@pytest.mark.measured
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize(
+    ("call", "size"),
+    [
+        ("fw.flow(net, inputs(N))", 50),
+        ("fw.flow(net, inputs(N), through='ntk')", 36),
+        ("fw.simulate(net, inputs(N), networks=64)", 44),
+        ("fw.kernel(net, inputs(N))", 3000),
+        ("fw.ntk(net, fw.draw_parameters(net, 0), inputs(N))", 64),
+        ("fw.proportional.correlation_sde(fw.ShapedMLP(), 0.2, 0.25, paths=N, steps=50)", 1_000_000),
+    ],
+)
+def test_what_is_asked_for_is_what_is_taken(call, size):
+    """Within a factor of two and a half of the memory that a process has had at most."""
+    said = subprocess.run([sys.executable, "-c", PEAK, call, str(size)], capture_output=True, text=True, check=True)
+    asked, taken = map(float, said.stdout.split())
+    assert 0.4 < asked / taken < 2.5, gigabytes(taken)

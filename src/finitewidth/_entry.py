@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._errors import ArgumentError, BlowUpError, ValidityWarning
+from ._errors import ArgumentError, BlowUpError, DomainError, ValidityWarning
 from ._jax import Tracer
 from ._signature import Signature
 from ._table import values_of
@@ -55,6 +55,10 @@ def entry(
                     result = function(*args, **kwargs)
             except (OverflowError, ZeroDivisionError) as error:
                 raise _blow_up(function, args, kwargs, remedy) from error
+            except (MemoryError, jax.errors.JaxRuntimeError) as error:
+                if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+                    raise _too_large(signature.signature.bind(*args, **kwargs).arguments, error) from error
+                raise
             if not is_traced(result):
                 result = jax.tree.map(_to_numpy, result)
                 if not nan and not _has_numbers(result, finite=remedy is not None):
@@ -130,6 +134,16 @@ def _has_numbers(result: Any, finite: bool) -> bool:
             if np.isnan(value).any() or (finite and np.isinf(value).any()):
                 return False
     return True
+
+
+def _too_large(arguments: dict[str, Any], error: Exception) -> DomainError:
+    """For what no check foresaw: names the largest argument."""
+
+    def size(value: Any) -> int:
+        return value if type(value) is int else sum(np.size(leaf) for leaf in jax.tree.leaves(value))
+
+    name = max(arguments, key=lambda each: size(arguments[each]))
+    return DomainError(name, f"one of size {size(arguments[name])}: {error}", "a smaller one, for less memory")
 
 
 def _blow_up(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], remedy: str | None) -> BlowUpError:

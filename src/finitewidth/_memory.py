@@ -10,6 +10,7 @@ from ._errors import DomainError
 _PROC = Path("/proc")
 _GROUPS = Path("/sys/fs/cgroup")
 _USUAL = 8 * 10**9  # where no system says how much there is
+_ALWAYS = 2**26  # bytes that nobody is asked for
 _UNITS = ("GB", "TB", "PB", "EB")
 
 
@@ -76,11 +77,24 @@ def check_memory(needed: float, argument: str, what: str, want: str) -> None:
     Called before any work, with the caller's argument, what came with it (`200 inputs, whose V has 12.8 GB alone: L N^4 numbers`) and what
     would fit. It needs shapes only, so it serves under `jit` too.
     """
+    if needed <= _ALWAYS:
+        return
     there = available_memory()
     if needed > there:
         raise DomainError(
             argument, f"{what}: {gigabytes(needed)} of memory where {gigabytes(there)} are available", want
         )
+
+
+def check_four_samples(tensors: float, layers: int, samples: int, argument: str) -> None:
+    """`check_memory` for so many tensors of four samples in every layer: what the corrections of order 1/n take, and their measurement."""
+    one = 8.0 * layers * samples**4
+    what = (
+        f"{samples} inputs to {layers} layers, of which one tensor of four samples has {gigabytes(one)}: 8 L N^4 bytes"
+    )
+    check_memory(
+        tensors * one, argument, what, "fewer inputs or layers; `kernel` and `frozen_ntk` take thousands of inputs"
+    )
 
 
 def gigabytes(count: float) -> str:

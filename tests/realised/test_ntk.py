@@ -64,6 +64,22 @@ def test_forward_equation_is_autodiff(activation):
     expected = np.asarray(sum(by_autodiff(net, params, X1, X2)).sum(axis=0))
     for H, block in zip(ntk(net, params, X1, X2), blocks(net), strict=True):
         np.testing.assert_allclose(H, expected[:, :, block, block], rtol=0, atol=1e-13 * np.abs(H).max())
+    (last,) = ntk(net, params, X1, X2, layers="last")
+    output = expected[:, :, blocks(net)[-1], blocks(net)[-1]]
+    np.testing.assert_allclose(last, output, rtol=0, atol=1e-13 * np.abs(output).max())
+
+
+def test_the_last_layer_of_one_layer_and_of_many_inputs():
+    """A network without hidden layers; and inputs whose hidden kernels would take 17 GB."""
+    one, wide = MLP("relu", (3, 2), lambda_b=0.5), MLP("relu", (3, 128, 128, 1), C_W=2.0)
+    for net in (one, wide):
+        params = draw_parameters(net, 1)
+        full, (last,) = ntk(net, params, X1), ntk(net, params, X1, layers="last")
+        np.testing.assert_allclose(last, full[-1], rtol=0, atol=1e-13 * np.abs(last).max())
+    many = np.random.default_rng(0).normal(size=(256, 3))
+    assert ntk(wide, draw_parameters(wide, 0), many, layers="last")[-1].shape == (256, 256, 1, 1)
+    with pytest.raises(ArgumentError, match="`layers`"):
+        ntk(one, draw_parameters(one, 0), X1, layers="first")
 
 
 def test_backward_equation_is_autodiff():

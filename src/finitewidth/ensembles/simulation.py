@@ -14,6 +14,7 @@ from jaxtyping import Float, Key
 from .._arrays import Array, at_hand
 from .._compile import compiled_in_haste
 from .._errors import ArgumentError, BlowUpError, DomainError, UnknownNameError
+from .._memory import check_four_samples
 from .._random import key_of
 from .._validation import as_count, as_ensemble, as_inputs
 from ..kernels.kernel_map import kernel_recursion
@@ -46,6 +47,8 @@ _METHODS: dict[type, dict[str, dict[str, Callable[[Any, Float[Array, "N n_0"]], 
     ResidualMLP: {"vertex": RESIDUAL_METHODS, "ntk": RESIDUAL_TANGENT_METHODS},
 }
 _POPULATION = "population"
+# Tensors of four samples that are alive in a run: sums of powers, those of the lane, and those that are made of them.
+_TENSORS = {"vertex": 5.0, "ntk": 20.0, "dntk": 20.0, "ddntk": 20.0}
 
 
 def simulate_layers(
@@ -74,6 +77,7 @@ def simulate_layers(
     if chunk_size is not None:
         chunk_size = as_count(chunk_size, "chunk_size")
 
+    check_four_samples(_TENSORS[through], net.depth, len(inputs), "x")
     if through == "vertex":
         kernels, limit = at_hand(kernel_recursion(net, net.first_kernel(inputs))), None
     else:

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry, is_traced, warn
 from .._errors import DomainError, UnknownNameError
+from .._memory import check_four_samples, check_memory
 from .._validation import as_number
 from ..activations import ScaleInvariant
 from ..gaussian.accuracy import TRACED_VARIANCE, gram_rule
@@ -28,6 +29,8 @@ from .tangent import tangent_flow
 
 Through = Literal["kernel", "vertex", "ntk", "dntk", "ddntk"]
 
+# Tensors of four samples that are alive at the end of a flow: those it returns, and as many again in units of the width before it.
+_TENSORS = {"vertex": 3.0, "ntk": 11.0, "dntk": 15.0, "ddntk": 23.0}
 _UNTRUSTED = 1.0  # relative variance of the metric at which the first correction is as large as the leading term
 _LARGEST_KERNEL = 1e6  # there H1 of GELU is wrong by some thousandths of itself; the error grows as K^2 and faster
 
@@ -78,11 +81,23 @@ def flow(
         raise UnknownNameError("through", through, get_args(Through))
     K1 = first_kernel(net, x, kernel)
     net = net if x is None else net.reading(x)
+    check_flow_memory(net, len(K1), through, "kernel" if x is None else "x")
     largest = largest_variance(net, K1, as_number(traced_variance, "traced_variance", low=0.0))
     result = _groups(net, x, K1, largest, through, next_order)
     if not (net.activation.has_closed_pair and net.activation.has_closed_product):
         result = checked_if_traced(net, K1, largest, result)
     return _said(result)
+
+
+def check_flow_memory(net: LayeredNetwork, samples: int, through: Through, argument: str) -> None:
+    """`DomainError` where the flow of so many samples would not fit."""
+    if through == "kernel":
+        what = f"{samples} inputs to {net.depth} layers, whose kernels are all kept"
+        check_memory(
+            16.0 * net.depth * samples**2, argument, what, "fewer inputs or layers; `kernel` keeps the last alone"
+        )
+    else:
+        check_four_samples(_TENSORS[through], net.depth, samples, argument)
 
 
 def _groups(

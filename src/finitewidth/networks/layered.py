@@ -8,12 +8,14 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._errors import ArgumentError, DomainError
+from .._memory import check_memory
 from .._signature import type_of
 from .._validation import as_inputs, is_concrete
 from ..activations import Activation
 from .layer import Layer
 from .network import Network
 
+_MATRICES = 6  # of two samples that are alive while kernels are made
 _ROUNDING = 1e-10  # of a kernel, relative to its largest entry
 
 
@@ -78,6 +80,9 @@ class LayeredNetwork(Network):
         r"""$x_\alpha\cdot x_\beta/n_0$: what the inputs are to the network."""
         n_0 = self.reading(x).widths[0]
         inputs = as_inputs(x, "x", n_0)
+        check_memory(
+            8.0 * _MATRICES * len(inputs) ** 2, "x", f"{len(inputs)} inputs", "fewer inputs: kernels have 8 N^2 bytes"
+        )
         with np.errstate(over="ignore", invalid="ignore"):  # `first_kernel` sees what overflows
             return inputs @ inputs.T / n_0
 

@@ -20,6 +20,7 @@ from .._arrays import Array
 from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import ArgumentError, DomainError
+from .._memory import check_memory
 from .._random import key_of
 from .._result import Result
 from .._table import Table, table_of_paths
@@ -29,6 +30,7 @@ from ..networks.shaped.shaped_relu_kernel import kernel_excess
 
 _LARGEST = 300.0  # e^(2y) is still a number
 _SMALL_ANGLE = 1e-2
+_COPIES = 3  # of all correlations: as they come, side by side, and turned over
 
 
 class _CorrelationPaths(NamedTuple):
@@ -101,6 +103,8 @@ def correlation_sde(
         name, value = ("depth_to_width", time) if time == 0 else ("rho0", rho0)
         raise DomainError(name, value, "a positive number" if time == 0 else "a correlation inside (-1, 1)")
     paths, steps = as_count(paths, "paths"), as_count(steps, "steps")
+    what = f"{paths} paths of {steps} steps"
+    check_memory(8.0 * _COPIES * paths * (steps + 1), "paths", what, "fewer paths or steps: each keeps its correlation")
     key = key_of(as_seed(seed))
     rho = _sample(coefficients, rho0, time / steps, key, paths, steps)
     return CorrelationPaths(np.linspace(0.0, time, steps + 1), np.asarray(rho))

@@ -114,7 +114,7 @@ def covariance_sde(
     with long_run(paths * steps * max(m, _FEWEST_TOKENS) ** 3 > _SHORT_RUN):
         found = run(
             add_lane,
-            empty_store(jax.eval_shape(lane_from, 0), paths),
+            empty_store(jax.eval_shape(lane_from, 0), paths, "paths"),
             total=paths,
             lane=lane,
             problem=(block, begin.V0, begin.time, begin.radius, paths, seed, method, steps, times, most),

@@ -57,6 +57,7 @@ def dntk(net: MLP, params: Parameters, x: Any, *, method: Route = "autodiff") ->
     check_has_tangent_kernel(net.activation)
     if _as_route(method) == "forward":
         return every_differential(net, params, inputs, to_second=False)[-1].dH
+    _check_autodiff(net, len(inputs), places=3)
     return _by_neuron(_first_by_autodiff(net, params, inputs), len(inputs), net.widths[-1])
 
 
@@ -91,6 +92,7 @@ def ddntk(
         assert last.first is not None
         assert last.second is not None
         return last.first, last.second
+    _check_autodiff(net, len(inputs), places=4)
     first, second = _second_by_autodiff(net, params, inputs)
     samples, outputs = len(inputs), net.widths[-1]
     return _by_neuron(first, samples, outputs), _by_neuron(second, samples, outputs)
@@ -153,6 +155,15 @@ def every_differential(net: MLP, params: Parameters, x: Float[Array, "N n_0"], t
         arguments = jnp.asarray(kernels[layer]), params.weights[layer], signals, net.layers[layer]
         found.append(next_differentials(found[-1], *arguments))
     return found
+
+
+def _check_autodiff(net: MLP, samples: int, places: int) -> None:
+    """All derivatives along all directions but one go forwards at the same time; of the second differential, gradients along each too."""
+    outputs = net.widths[-1]
+    joint, forwards = samples * outputs, samples * max(net.widths[1:])
+    numbers = joint**places + joint ** (places - 1) * forwards + joint ** (places - 2) * net.parameters
+    what = f"{samples} samples with {outputs} outputs, of which derivatives have {places} places"
+    check_memory(_BYTES * float(numbers), "x", what, "fewer samples or outputs")
 
 
 def _directions(net: MLP, params: Parameters, x: Float[Array, "N n_0"]) -> Parameters:

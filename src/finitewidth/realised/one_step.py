@@ -64,7 +64,7 @@ def one_step(net: MLP, params: Parameters, x: Any, errors: Any, rate: float) -> 
     e = as_floats(errors, "errors")
     if e.shape != (len(inputs), net.widths[-1]):
         raise ShapeError("errors", f"shape {e.shape}", f"shape ({len(inputs)}, {net.widths[-1]}): one for each output")
-    H, dH = jnp.asarray(ntk(net, params, inputs)[-1]), jnp.asarray(dntk(net, params, inputs))
+    H, dH = jnp.asarray(ntk(net, params, inputs, layers="last")[-1]), jnp.asarray(dntk(net, params, inputs))
     first, second = map(jnp.asarray, ddntk(net, params, inputs))
     with_one = jnp.einsum("abcdijkl,dl->abcijk", first, e)
     with_two = jnp.einsum("abcijk,ck->abij", with_one, e)

@@ -1,6 +1,9 @@
 r"""The neural tangent kernel of one realised network: forwards layer by layer, and backwards parameter by parameter."""
 
-from typing import Any
+import operator
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
@@ -9,10 +12,15 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._entry import entry
+from .._errors import UnknownNameError
+from .._memory import check_memory
 from .._validation import as_inputs
 from ..kernels.tangent_map import check_has_tangent_kernel
 from ..networks import MLP, Layer
 from .parameters import Parameters, as_parameters, preactivations
+
+Layers = Literal["every", "last"]
+_COPIES = 4  # of a layer's kernel while the next one is made
 
 
 class Contributions(eqx.Module):
@@ -31,7 +39,9 @@ class Contributions(eqx.Module):
 
 
 @entry(remedy="lower C_W or the depth")
-def ntk(net: MLP, params: Parameters, x1: Any, x2: Any = None) -> tuple[Float[Array, "N1 N2 _ _"], ...]:
+def ntk(
+    net: MLP, params: Parameters, x1: Any, x2: Any = None, *, layers: Layers = "every"
+) -> tuple[Float[Array, "N1 N2 _ _"], ...]:
     r"""The tangent kernel of one network in every layer, hidden ones too, by the forward equation PDLT (8.12).
 
     $$\widehat H^{(\ell)}_{i_1i_2;\alpha_1\alpha_2} = \sum_\mu\lambda_\mu
@@ -44,6 +54,8 @@ def ntk(net: MLP, params: Parameters, x1: Any, x2: Any = None) -> tuple[Float[Ar
 
     - `params`: the network's parameters, such as `draw_parameters` gives.
     - `x1`, `x2`: inputs, shapes (N1, n_0) and (N2, n_0); `x2` is `x1` unless given.
+    - `layers`: `"every"`, whose hidden layers take $N_1N_2n_\ell^2$ numbers each, or `"last"`, by the backward equation PDLT (8.16)-(8.18)
+      and with the kernel of the output alone: a tuple of one.
 
     **Returns:** for $\ell = 1..L$ an array of shape (N1, N2, $n_\ell$, $n_\ell$) with axes
     $(\alpha_1, \alpha_2, i_1, i_2)$. Note that $\widehat H_{i_1i_2;\alpha_1\alpha_2} = \widehat H_{i_2i_1;\alpha_2\alpha_1}$
@@ -56,6 +68,15 @@ def ntk(net: MLP, params: Parameters, x1: Any, x2: Any = None) -> tuple[Float[Ar
         (2, 2, 1, 1)
     """
     (first, second), params = _checked(net, params, x1, x2)
+    if not isinstance(layers, str) or layers not in get_args(Layers):
+        raise UnknownNameError("layers", layers, get_args(Layers))
+    pairs, squares = len(first) * len(second), [n * n for n in net.widths[1:]]
+    if layers == "last":
+        what = f"{len(first)} and {len(second)} samples with {net.widths[-1]} outputs"
+        check_memory(8.0 * _COPIES * pairs * squares[-1], "x1", what, "fewer samples or outputs")
+        return (reduce(operator.add, (bias + weight for bias, weight in _backwards(net, params, first, second))),)
+    what = f"{len(first)} and {len(second)} samples in layers up to {max(net.widths[1:])} wide"
+    check_memory(8.0 * pairs * (sum(squares) + _COPIES * max(squares)), "x1", what, "fewer samples, or layers='last'")
     z1, z2 = (preactivations(net, params, x) for x in (first, second))
     slope = net.activation.derivative(1)
     H = own_ntk(net.layers[0], gram(first, second), net.widths[1])
@@ -86,22 +107,33 @@ def ntk_contributions(net: MLP, params: Parameters, x1: Any, x2: Any = None) -> 
         (3, 2, 2, 1, 1)
     """
     inputs, params = _checked(net, params, x1, x2)
-    slope = net.activation.derivative(1)
+    numbers = 2.0 * (net.depth + _COPIES) * len(inputs[0]) * len(inputs[1]) * net.widths[-1] ** 2
+    what = (
+        f"{len(inputs[0])} and {len(inputs[1])} samples with {net.widths[-1]} outputs, for each of {net.depth} layers"
+    )
+    check_memory(8.0 * numbers, "x1", what, "fewer samples or outputs")
+    biases, weights = zip(*_backwards(net, params, *inputs), strict=True)
+    return Contributions(jnp.stack(biases[::-1]), jnp.stack(weights[::-1]))
+
+
+def _backwards(
+    net: MLP, params: Parameters, first: Float[Array, "N1 n_0"], second: Float[Array, "N2 n_0"]
+) -> Iterator[tuple[Float[Array, "N1 N2 n_L n_L"], Float[Array, "N1 N2 n_L n_L"]]]:
+    """What the biases and the weights of each layer add to the kernel of the output, from the last layer to the first."""
+    inputs, slope = (first, second), net.activation.derivative(1)
     z = [preactivations(net, params, x) for x in inputs]
     signals = [(x, *map(net.activation, of[:-1])) for x, of in zip(inputs, z, strict=True)]
     out = net.widths[-1]
     gradients = [jnp.broadcast_to(jnp.eye(out), (len(x), out, out)) for x in inputs]
-    biases, weights = [], []
     for layer in reversed(range(net.depth)):
         errors = jnp.einsum("aij,bkj->abik", *gradients)
-        biases.append(net.lambda_b[layer] * errors)
-        weights.append(net.lambda_W[layer] * gram(*(of[layer] for of in signals))[..., None, None] * errors)
+        of_weights = net.lambda_W[layer] * gram(*(of[layer] for of in signals))[..., None, None] * errors
+        yield net.lambda_b[layer] * errors, of_weights
         if layer:
             gradients = [
                 gradient @ params.weights[layer] * slope(of[layer - 1])[:, None]
                 for gradient, of in zip(gradients, z, strict=True)
             ]
-    return Contributions(jnp.stack(biases[::-1]), jnp.stack(weights[::-1]))
 
 
 def gram(first: Float[Array, "N1 n"], second: Float[Array, "N2 n"]) -> Float[Array, "N1 N2"]:

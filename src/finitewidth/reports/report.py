@@ -15,6 +15,7 @@ from .._validation import as_count, as_seed
 from ..critical import Criticality, criticality, residual_nu
 from ..ensembles import simulate
 from ..expansion import flow
+from ..expansion.flow import check_flow_memory
 from ..networks import MLP, ResidualMLP, as_layered
 from ..networks.residual import refuse_norm
 from ..results import Flow
@@ -90,7 +91,7 @@ def report(
     """
     refuse_norm(as_layered(net), "net", "no vertex", "norm=None; `simulate` measures such networks")
     if x is not None:
-        net.first_kernel(x)  # bad inputs are refused before any work
+        check_flow_memory(net, len(net.first_kernel(x)), "vertex", "x")  # bad inputs are refused before any work
     count, seed = quick(net) if networks is None else as_count(networks, "networks", at_least=2), as_seed(seed)
     verdict = criticality(net.activation)
     inputs, described = _generic(net, verdict) if x is None else (x, "given")

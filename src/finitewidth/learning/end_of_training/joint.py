@@ -24,7 +24,7 @@ class Joint(NamedTuple):
 def joint_differentials(net: MLP, params: Parameters, x: Float[Array, "N n_0"]) -> Joint:
     """On all samples of `x` and all outputs."""
     z = np.asarray(preactivations(net, params, x)[-1])
-    tensors = ntk(net, params, x)[-1], dntk(net, params, x), *ddntk(net, params, x)
+    tensors = ntk(net, params, x, layers="last")[-1], dntk(net, params, x), *ddntk(net, params, x)
     return Joint(z.ravel(), *(_joined(np.asarray(tensor), z.size) for tensor in tensors))
 
 

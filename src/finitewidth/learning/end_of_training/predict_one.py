@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
+from ..._memory import check_memory
 from ..._result import Result
 from ..._validation import as_inputs
 from ...networks import MLP, as_mlp
@@ -18,6 +19,8 @@ from ..kernel.train_test import as_targets
 from .algorithm import as_pace, positive_spectrum
 from .joint import Joint, joint_differentials
 from .projectors import Projectors
+
+_COPIES = 6  # of the tensors with four joint indices
 
 
 class OnePrediction(Result, eqx.Module):
@@ -88,6 +91,13 @@ def predict_one(
     train, test = (np.asarray(as_inputs(x, name, n_0)) for x, name in ((x_train, "x_train"), (x_test, "x_test")))
     y = as_targets(y_train, len(train), net.widths[-1])
     pace, direct = as_pace(algorithm, rate, steps, time)
+    joint = (len(train) + len(test)) * net.widths[-1]
+    what = (
+        f"{len(train)} inputs, which with {len(test)} for test and {net.widths[-1]} outputs make {joint} joint indices"
+    )
+    check_memory(
+        8.0 * _COPIES * joint**4, "x_train", what, "ten indices or so: there are fourth powers of their number"
+    )
     found = joint_differentials(net, params, np.concatenate([train, test]))
     A, M = y.size, len(found.z)
     values, vectors = positive_spectrum(found.H[:A, :A], "x_train")

@@ -107,7 +107,7 @@ def feature_learning_sde(
 
     found = run(
         lambda store, first: put(store, first, lane_from(first)),
-        empty_store(jax.eval_shape(lane_from, 0), paths),
+        empty_store(jax.eval_shape(lane_from, 0), paths, "paths"),
         total=paths,
         lane=lane,
         problem=("features", block, start, time, wanted, outputs, rate, paths, seed, steps, at),
