@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from finitewidth import _memory
 from finitewidth._entry import entry
 from finitewidth._errors import ArgumentError
 from finitewidth._memory import available_memory, check_memory, gigabytes
+from finitewidth.cli.report import _mlp
 
 GB = 10**9
 
@@ -175,6 +177,14 @@ TOO_MUCH = {
         "depth",
         "1000000000 layers",
     ),
+    "recommend": (lambda: fw.recommend(activation="relu", depth=10**9), "depth", "1000000000 layers"),
+    "depth_curves": (lambda: fw.advice.depth_curves(net(), 1.0, 0.5, depth=10**9), "depth", "1000000000 layers"),
+    "evidence_scan": (
+        lambda: fw.learning.evidence_scan(net(), inputs(1), [1.0], depths=[2, 10**9]),
+        "depths",
+        "1000000000 layers",
+    ),
+    "report of the command line": (lambda: _mlp(Namespace(depth=10**9, width=8)), "--depth", "1000000000 layers"),
 }
 
 

@@ -11,6 +11,7 @@ _PROC = Path("/proc")
 _GROUPS = Path("/sys/fs/cgroup")
 _USUAL = 8 * 10**9  # where no system says how much there is
 _ALWAYS = 2**26  # bytes that nobody is asked for
+_BYTES_PER_LAYER = 200.0  # of some numbers each: widths, hyperparameters, and what is made of them
 _UNITS = ("GB", "TB", "PB", "EB")
 
 
@@ -84,6 +85,11 @@ def check_memory(needed: float, argument: str, what: str, want: str) -> None:
         raise DomainError(
             argument, f"{what}: {gigabytes(needed)} of memory where {gigabytes(there)} are available", want
         )
+
+
+def check_layers(depth: int, argument: str = "depth") -> None:
+    """`check_memory` for so many layers, each of which has numbers of its own."""
+    check_memory(_BYTES_PER_LAYER * depth, argument, f"{depth} layers", "fewer layers")
 
 
 def check_four_samples(tensors: float, layers: int, samples: int, argument: str) -> None:

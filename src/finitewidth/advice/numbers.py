@@ -9,6 +9,7 @@ import scipy
 from jaxtyping import Float
 
 from .._entry import entry
+from .._memory import check_layers
 from .._result import Result
 from ..critical import Criticality, residual_nu, tangent_single_input_flow
 from ..expansion import flow
@@ -59,6 +60,7 @@ def depth_curves(net: MLP, first_kernel: float, correlation: float, depth: int) 
         >>> fw.advice.depth_curves(net, 1.0, 0.5, depth=3).kernel.round(4).tolist()
         [0.0, 5.0, 10.0]
     """
+    check_layers(depth)
     C_b, C_W = float(net.C_b[0]), float(net.C_W[0])
     deeper = MLP(net.activation, (1, *[1] * (depth - 1), 1), C_b, C_W)
     rates = equivalence_rates(deeper)  # their powers of the whole depth drop out of the ratio

@@ -80,10 +80,12 @@ def run(command: argparse.ArgumentParser, of_transformers: list[str], args: argp
 
 
 def _mlp(args: argparse.Namespace) -> "Report":
+    from .._memory import check_layers
     from .._validation import as_count
     from ..reports import report
 
     depth, width = as_count(args.depth, "--depth"), as_count(args.width, "--width")
+    check_layers(depth, "--depth")
     x = None if args.inputs is None else read_inputs(args.inputs)
     features = args.input_width if args.input_width is not None else (64 if x is None else x.shape[-1])
     net = network(args.activation, (features, *[width] * (depth - 1), 1), args.C_b, args.C_W, args.residual)

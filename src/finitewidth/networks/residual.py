@@ -11,13 +11,11 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError, ShapeError, UnknownNameError
-from .._memory import check_memory
+from .._memory import check_layers
 from .._validation import as_count, as_floats, as_inputs, is_concrete, per_layer
 from ..activations import Activation, as_activation
 from .layer import Norm, ResidualLayer
 from .layered import LayeredNetwork
-
-_BYTES_PER_LAYER = 200.0  # of its numbers: widths, hyperparameters, and what is made of them
 
 
 class ResidualMLP(LayeredNetwork):
@@ -84,7 +82,7 @@ class ResidualMLP(LayeredNetwork):
         self.activation = as_activation(activation)
         self.width = as_count(width, "width")
         self.depth = as_count(depth, "depth")
-        check_memory(_BYTES_PER_LAYER * self.depth, "depth", f"{self.depth} layers", "fewer layers")
+        check_layers(self.depth)
         self.gamma = _one_number(gamma, "gamma")
         self.C_b = per_layer(C_b, "C_b", self.depth)
         self.C_W = per_layer(C_W, "C_W", self.depth)

@@ -9,6 +9,7 @@ import numpy as np
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError
+from .._memory import check_layers
 from .._validation import as_count, as_inputs
 from ..activations import ACTIVATIONS, Activation, as_activation
 from ..advice import tune
@@ -109,6 +110,7 @@ def recommend(
     """
     sigma = as_activation(activation)
     L, n, n_L = as_count(depth, "depth"), as_count(width, "width"), as_count(outputs, "outputs")
+    check_layers(L)
     given = None if data is None else np.asarray(as_inputs(data, "data"))
     features = _FEATURES if given is None else given.shape[1]
     asked = MLP(sigma, (features, *[n] * (L - 1), n_L))

@@ -9,16 +9,14 @@ from jaxtyping import Float
 from ..._arrays import Array
 from ..._entry import is_traced
 from ..._errors import DomainError
-from ..._memory import check_memory
+from ..._memory import check_layers
 from ..._validation import as_count, as_number, per_layer
 from ...networks import Layer
-
-_BYTES_PER_LAYER = 200.0  # of some numbers for each, and what becomes of them
 
 
 def equal_layers(depth: int, C_b: Any, C_W: Any, lambda_b: Any = 0.0, lambda_W: Any = 0.0) -> Layer:
     r"""`depth` layers, stacked, with $n = 1$: what they add to a covariance is then $n$ times it. Rates may differ by layer."""
-    check_memory(_BYTES_PER_LAYER * depth, "depth", f"{depth} layers", "fewer layers")
+    check_layers(depth)
     values = C_b, C_W, lambda_b, lambda_W, 1.0
     of = jnp if is_traced(values) else np
     return Layer(*(of.broadcast_to(of.asarray(value, float), (depth,)) for value in values))

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from ..._entry import entry
 from ..._errors import BlowUpError, DomainError, ShapeError
+from ..._memory import check_layers
 from ..._progress import ProgressBar
 from ..._result import Result
 from ..._table import Table
@@ -117,6 +118,7 @@ def _until_it_leaves(net: MLP, x: Float[np.ndarray, "A n_0"]) -> Float[np.ndarra
 
 
 def _at_depth(net: MLP, depth: int) -> MLP:
+    check_layers(depth, "depths")
     hidden = net.hidden_widths[:1] * (depth - 1) if depth != net.depth else net.hidden_widths
     return net.replace(
         widths=(net.widths[0], *hidden, net.widths[-1]),
