@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import pytest
@@ -135,6 +136,19 @@ def test_a_new_use_is_found(source, found):
 def test_what_is_traced_is_known_without_its_name():
     """Where `jax.core` has no `Tracer`: the type is the one that JAX's own name means."""
     assert _jax.type_when_traced() is jax.core.Tracer
+
+
+def test_who_asks_jax_for_haste_is_heard(monkeypatch):
+    """And where JAX knows no such setting, nobody asked."""
+    before = _jax.asked_for_haste()
+    try:
+        for asked in (True, False):
+            jax.config.update("jax_disable_most_optimizations", asked)
+            assert _jax.asked_for_haste() is asked
+    finally:
+        jax.config.update("jax_disable_most_optimizations", before)
+    monkeypatch.setattr(_jax, "jax", SimpleNamespace(config=SimpleNamespace()))
+    assert _jax.asked_for_haste() is False
 
 
 LACKING = """

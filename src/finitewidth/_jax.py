@@ -41,7 +41,10 @@ except ImportError:  # programs cannot be read, and `realised.weight_uses` finds
 
 def asked_for_haste() -> bool:
     """Whether the user told JAX to leave out optimisations."""
-    return bool(getattr(jax.config, "jax_disable_most_optimizations", False))
+    try:
+        return bool(jax.config.read("jax_disable_most_optimizations"))
+    except (AttributeError, LookupError):
+        return False
 
 
 __all__ = [
