@@ -3,7 +3,6 @@
 import math
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,7 +18,7 @@ from ..gaussian.accuracy import (
     pair_rule as choose_pair_rule,
     product_rule as choose_product_rule,
 )
-from ..gaussian.grid import GridRule, squeezed
+from ..gaussian.grid import elsewhere as on_other_grids
 from ..gaussian.pairs import PairRule, square_averages
 from ..gaussian.products import ProductRule
 from ..kernels.differentials import check_has_differential, check_has_second_differential
@@ -46,7 +45,6 @@ _OF_SECOND: Products = (*_OF_FIRST, (3,), (1, 3), (1, 1, 3), (2, 2), (1, 2, 2))
 _FEW = 6  # inputs, whose averages take less time than a program of their own to compile
 _MOST_WORK = 5e10  # products of numbers on fine grids, a minute's work: of more averages all are taken on coarse ones
 _COARSE_KNOWN_TO, _KNOWN_TO = 1e-7, 1e-13  # of the largest entry of a tensor
-_SQUEEZED = 0.87  # a coarse grid gains a digit or two, and reaches as far as 6.5 deviations
 
 
 class State(NamedTuple):
@@ -150,7 +148,7 @@ def differential_flow(
         _rules_of_many(sigma, largest, products, len(K1))[0],
     )
     if elsewhere:
-        rules = jax.tree.map(_elsewhere, rules, is_leaf=lambda rule: isinstance(rule, GridRule))
+        rules = on_other_grids(rules)
     first = pairs.pack(K1), pairs.pack(net.first_tangent_kernel(overlap))
     states = at_hand(_compiled(sigma, net.layers[1:], *first, pairs, *rules, to_second))
     layers = tuple(range(1, net.depth + 1))
@@ -161,10 +159,6 @@ def differential_flow(
         return *groups, of_first, None
     R, S, T, U = (in_units_of_width(net, each) for each in states.second)
     return *groups, of_first, SecondDifferential(R=R, S=S, T=T, U=U, layers=layers)
-
-
-def _elsewhere(rule: Any) -> Any:
-    return squeezed(rule, _SQUEEZED) if isinstance(rule, GridRule) else rule
 
 
 def tensors_known_to(sigma: Activation, largest: float, samples: int) -> float:

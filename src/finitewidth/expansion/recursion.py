@@ -19,6 +19,7 @@ from .._arrays import Array, at_hand
 from .._compile import compiled_in_haste
 from ..activations import Activation
 from ..gaussian.accuracy import pair_rule as choose_pair_rule, product_rule as choose_product_rule
+from ..gaussian.grid import elsewhere as on_other_grids
 from ..gaussian.pairs import PairRule
 from ..gaussian.products import ProductRule
 from ..kernels.every_layer import every_layer
@@ -70,12 +71,17 @@ _compiled = compiled_in_haste(static_argnums=(0, 3))(iterate)
 
 
 def metric_flow(
-    net: LayeredNetwork, K1: Float[Array, "N N"], largest: float, iterated: Callable[..., tuple] = _compiled
+    net: LayeredNetwork,
+    K1: Float[Array, "N N"],
+    largest: float,
+    iterated: Callable[..., tuple] = _compiled,
+    elsewhere: bool = False,
 ) -> tuple[Float[Array, "L N N"], Metric[Array]]:
     """The kernel and the group `metric`, for kernels of at most the `largest` variance; `iterated` is `iterate`, or another way
-    through the layers, compiled."""
+    through the layers, compiled. With `elsewhere`, on grids whose points stand elsewhere: what differs is the error."""
     pairs, sigma = pair_index(len(K1)), net.activation
     rules = choose_pair_rule(sigma, largest, derivatives=4), choose_product_rule(sigma, largest)
+    rules = on_other_grids(rules) if elsewhere else rules
     K, v, g1 = at_hand(iterated(sigma, net.layers[1:], pairs.pack(K1), pairs, *rules))
     return metric_group(net, pairs, K, v, g1)
 

@@ -139,7 +139,7 @@ def _lost_digits(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ValidityWarning)
         try:
-            other = _corrected(net, again, y[order], noise, False, name)
+            other = _corrected(net, again, y[order], noise, False, name, elsewhere=True)
         except DomainError:  # positive or not, as rounding has it
             return 1.0
     every = np.concatenate([order, np.arange(len(y), len(x))])
@@ -167,6 +167,7 @@ def _corrected(
     noise: float,
     progress: bool | None,
     name: str,
+    elsewhere: bool = False,
 ) -> tuple[GaussianPosterior, Posterior[Array]]:
     A, tests, outputs = len(y), len(x) - len(y), y.shape[1]
     first = np.asarray(net.first_kernel(x))
@@ -179,7 +180,7 @@ def _corrected(
     shared = np.zeros((tests, tests, outputs, outputs))
     prior, change = np.zeros_like(kernels[1:]), np.zeros_like(kernels[1:])
     log_ratio = size = 0.0
-    for block, K, metric in metric_blocks(net, first, A, progress):
+    for block, K, metric in metric_blocks(net, first, A, progress, elsewhere):
         here = np.concatenate([np.arange(A), A + block])
         v, g1 = np.asarray(metric.V) / n[:, None, None, None, None], np.asarray(metric.G1) / n[:, None, None]
         project = P[np.ix_(block, here)]

@@ -31,10 +31,13 @@ def check_memory(net: MLP, train: int, test: int, argument: str = "x_train") -> 
         raise DomainError(argument, got, want)
 
 
-def metric_blocks(net: MLP, first: Float[np.ndarray, "D D"], train: int, progress: bool | None) -> Iterator[Block]:
+def metric_blocks(
+    net: MLP, first: Float[np.ndarray, "D D"], train: int, progress: bool | None, elsewhere: bool = False
+) -> Iterator[Block]:
     """The flow on all training samples and pairs of blocks of test samples, until every pair of test samples has met.
 
-    Each item is the positions of its test samples among all test samples, the kernels of every layer, and the metric.
+    Each item is the positions of its test samples among all test samples, the kernels of every layer, and the metric, from grids
+    `elsewhere` if so told.
     """
     test = len(first) - train
     largest = largest_variance(net, first)
@@ -42,7 +45,7 @@ def metric_blocks(net: MLP, first: Float[np.ndarray, "D D"], train: int, progres
     with ProgressBar(len(together), progress, things="blocks of test samples") as bar:
         for done, block in enumerate(together, start=1):
             chosen_samples = np.concatenate([np.arange(train), train + block])
-            K, metric = metric_flow(net, first[np.ix_(chosen_samples, chosen_samples)], largest)
+            K, metric = metric_flow(net, first[np.ix_(chosen_samples, chosen_samples)], largest, elsewhere=elsewhere)
             yield block, np.asarray(K), metric
             bar.advance_to(done)
 
