@@ -1,5 +1,6 @@
 """What every public function has in common: precision, NumPy results, the blow-up error, warnings at the caller's line."""
 
+import functools
 import inspect
 import warnings
 
@@ -117,6 +118,15 @@ def test_a_warning_through_the_users_own_transformation():
         warnings.simplefilter("always")
         jax.tree.map(lambda x: fw.flow(DEEP, x), [np.array([[1.0, 0.5]])])
     assert said[0].filename == __file__
+
+
+def test_a_warning_when_jax_itself_calls_the_library():
+    """Between the user's line and the library there is no other line of the user's."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        jax.tree.map(functools.partial(fw.flow, DEEP), [np.array([[1.0, 0.5]])])
+        line = inspect.currentframe().f_lineno - 1
+    assert (said[0].filename, said[0].lineno) == (__file__, line)
 
 
 def test_a_warning_is_remembered_by_the_callers_module():

@@ -59,6 +59,21 @@ def test_fields_are_what_the_text_says(name):
     assert isinstance(error.got, str)
 
 
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [
+        ("tahn", "did you mean 'tanh'? Known: gelu, relu, tanh"),
+        ("rleu", "did you mean 'relu'? Known: gelu, relu, tanh"),
+        ("xyz", "one of gelu, relu, tanh"),
+        (3, "one of gelu, relu, tanh"),
+    ],
+)
+def test_the_nearest_name_is_suggested(got, want):
+    """And all of them are told, in the order of the alphabet, however they are kept."""
+    error = fw.UnknownNameError("activation", got, ("tanh", "relu", "gelu"))
+    assert (error.got, error.want) == (repr(got), want)
+
+
 def test_an_error_in_the_words_of_another():
     """What came stands in the second error whole, whatever signs are in it."""
     tensors = {name: np.zeros((2, 2, 2, 2)) for name in "ABDFPQRSTU"}

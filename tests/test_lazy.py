@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 import finitewidth as fw
+from finitewidth import _lazy
 
 PACKAGE = Path(fw.__file__).parent
 
@@ -44,6 +45,37 @@ def test_what_a_room_offers():
     assert "compiled_kernels" not in dir(fw.kernels)
     with pytest.raises(AttributeError, match=r"finitewidth\.kernels.*'kernle'"):
         fw.kernels.kernle  # noqa: B018
+
+
+def test_a_name_is_at_hand_the_second_time():
+    """A room that was asked once is not asked again, and says what it offers and nothing that it has at hand beside."""
+    assert fw.kernels.kernel is vars(fw.kernels)["kernel"]
+    for module in (fw, fw.kernels):
+        assert {name for name in dir(module) if not name.startswith("__")} == set(module._sources)
+        assert {"__doc__", "__name__"} <= set(dir(module))
+
+
+@pytest.mark.parametrize(
+    ("missing", "error", "message"),
+    [
+        ("sklearn.base", ImportError, r"`Regressor` needs scikit-learn: pip install 'finitewidth\[sklearn\]'"),
+        ("sklearn", ImportError, "scikit-learn"),
+        ("base.sklearn", ModuleNotFoundError, "nothing of that name"),
+        (None, ModuleNotFoundError, "nothing of that name"),
+    ],
+)
+def test_what_is_not_installed_is_asked_for(monkeypatch, missing, error, message):
+    """By the name that pip knows; other files that are missing are no matter of the user's."""
+    room = _lazy._Package("room")
+    room.__dict__["_sources"] = {"Regressor": ".regressor"}
+
+    def fails(*_):
+        raise ModuleNotFoundError("nothing of that name", name=missing)
+
+    monkeypatch.setattr(_lazy.importlib, "import_module", fails)
+    with pytest.raises(error, match=message) as caught:
+        room.Regressor  # noqa: B018
+    assert type(caught.value) is error
 
 
 def imported_for_type_checkers(file):

@@ -86,6 +86,16 @@ def test_a_limit_of_addresses():
     assert 0 < int(said.stdout) < 2**30
 
 
+def test_addresses_that_are_taken_do_not_count(machine, monkeypatch):
+    """Linux counts them in pages."""
+    machine("proc/self/statm", "1000 200 30 4 0 5 0\n")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (3 * GB, resource.RLIM_INFINITY))
+    monkeypatch.setattr(resource, "getpagesize", lambda: 16_384)
+    assert available_memory() == 3 * GB - 16_384_000
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert available_memory() == 16 * 2**30
+
+
 def test_the_sentence(monkeypatch):
     monkeypatch.setattr(_memory, "available_memory", lambda: 2 * GB)
     check_memory(2e9, "x", "200 inputs", "fewer")
@@ -96,7 +106,16 @@ def test_the_sentence(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(1.5e9, "1.5 GB"), (4e5, "0.0004 GB"), (5.8e13, "58 TB"), (1e12, "1 TB"), (1e40, "1e+22 EB")]
+    ("count", "said"),
+    [
+        (1.5e9, "1.5 GB"),
+        (4e5, "0.0004 GB"),
+        (5.8e13, "58 TB"),
+        (1e12, "1 TB"),
+        (9.994e11, "999 GB"),
+        (9.996e11, "1 TB"),
+        (1e40, "1e+22 EB"),
+    ],
 )
 def test_sizes_in_words(count, said):
     assert gigabytes(count) == said
