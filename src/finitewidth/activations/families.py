@@ -258,7 +258,7 @@ def leaky_relu(slope: float = 0.01) -> ScaleInvariant:
         >>> fw.activations.leaky_relu(0.2).A2
         0.52
     """
-    return scale_invariant(1.0, slope, "leaky_relu")
+    return scale_invariant(1.0, as_number(slope, "slope"), "leaky_relu")
 
 
 @entry()

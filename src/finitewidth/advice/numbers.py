@@ -9,12 +9,14 @@ import scipy
 from jaxtyping import Float
 
 from .._entry import entry
+from .._errors import DomainError
 from .._memory import check_layers
 from .._result import Result
-from ..critical import Criticality, residual_nu, tangent_single_input_flow
+from .._validation import as_count, as_number
+from ..critical import Criticality, criticality, residual_nu, tangent_single_input_flow
 from ..expansion import flow
 from ..kernels import frozen_ntk
-from ..networks import MLP, LayeredNetwork, ResidualMLP
+from ..networks import MLP, LayeredNetwork, ResidualMLP, as_mlp
 from .equivalence import equivalence_rates
 from .learning_rates import learning_rates
 from .tune import tune
@@ -60,11 +62,16 @@ def depth_curves(net: MLP, first_kernel: float, correlation: float, depth: int) 
         >>> fw.advice.depth_curves(net, 1.0, 0.5, depth=3).kernel.round(4).tolist()
         [0.0, 5.0, 10.0]
     """
-    check_layers(depth)
+    verdict = criticality(as_mlp(net).activation)
+    if verdict.point is None:
+        raise DomainError("net", f"a network of {verdict.activation!r}: {verdict.reason}", "one that can be tuned")
+    first_kernel = as_number(first_kernel, "first_kernel", low=float(np.finfo(float).tiny))
+    correlation, layers = as_number(correlation, "correlation", low=-1.0, high=1.0), as_count(depth, "depth")
+    check_layers(layers)
     C_b, C_W = float(net.C_b[0]), float(net.C_W[0])
-    deeper = MLP(net.activation, (1, *[1] * (depth - 1), 1), C_b, C_W)
+    deeper = MLP(net.activation, (1, *[1] * (layers - 1), 1), C_b, C_W)
     rates = equivalence_rates(deeper)  # their powers of the whole depth drop out of the ratio
-    one = tangent_single_input_flow(net.activation, first_kernel, depth, C_b, C_W, *rates)
+    one = tangent_single_input_flow(net.activation, first_kernel, layers, C_b, C_W, *rates)
     pair = first_kernel * np.array([[1.0, correlation], [correlation, 1.0]])
     K = np.asarray(flow(deeper, kernel=pair, through="kernel").K)
     ratios = one.ratios

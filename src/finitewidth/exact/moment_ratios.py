@@ -30,10 +30,7 @@ def c_2m(m: int, n: Any) -> Float[Array, "..."]:
         >>> float(fw.exact.c_2m(2, 8))
         1.25
     """
-    widths = _as_positive(n, "n")
-    if is_concrete(widths) and bool((np.asarray(widths) != np.round(np.asarray(widths))).any()):
-        raise DomainError("n", np.asarray(widths).tolist(), "whole numbers of neurons")
-    return math.prod((1 + 2 * s / widths for s in range(1, as_order(m, "m"))), start=jnp.ones_like(widths))
+    return _of_layer(as_order(m, "m"), _as_widths(n, "n"))
 
 
 @entry(remedy="reduce the depth, the order, or C_W")
@@ -47,7 +44,11 @@ def moment_ratio(m: int, hidden_widths: Any) -> Float[Array, ""]:
         >>> float(fw.exact.moment_ratio(2, [8, 8]))
         1.5625
     """
-    return jnp.prod(c_2m(m, hidden_widths))
+    return jnp.prod(_of_layer(as_order(m, "m"), _as_widths(hidden_widths, "hidden_widths")))
+
+
+def _of_layer(order: int, widths: Float[Array, "..."]) -> Float[Array, "..."]:
+    return math.prod((1 + 2 * s / widths for s in range(1, order)), start=jnp.ones_like(widths))
 
 
 @entry(remedy="reduce the depth, the order, or C_W")
@@ -103,6 +104,13 @@ def as_order(value: Any, argument: str) -> int:
     if order > _HIGHEST_ORDER:
         raise DomainError(argument, order, f"an order up to {_HIGHEST_ORDER}")
     return order
+
+
+def _as_widths(value: Any, argument: str) -> Float[Array, "..."]:
+    widths = _as_positive(value, argument)
+    if is_concrete(widths) and bool((np.asarray(widths) != np.round(np.asarray(widths))).any()):
+        raise DomainError(argument, np.asarray(widths).tolist(), "whole numbers of neurons")
+    return widths
 
 
 def _as_positive(value: Any, argument: str) -> Float[Array, "..."]:

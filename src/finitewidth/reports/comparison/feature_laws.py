@@ -49,7 +49,8 @@ class FeatureComparison(PairOfLaws):
 
 
 def compare_feature_laws(first: FeatureLaw, second: FeatureLaw) -> FeatureComparison:
-    """Lay two laws of features over one another: the limit over networks, or networks drawn in two ways.
+    """Lay two laws of features over one another: the limit over networks, or networks drawn in two ways. Errors name them as `compare`
+    does.
 
     **Arguments:**
 
@@ -57,10 +58,10 @@ def compare_feature_laws(first: FeatureLaw, second: FeatureLaw) -> FeatureCompar
     """
     if second.Phi.shape[-1] != first.Phi.shape[-1] or second.f.shape[-1] != first.f.shape[-1]:
         got = f"{second.Phi.shape[-1]} inputs and {second.f.shape[-1]} outputs of them in all"
-        raise ShapeError("second", got, f"{first.Phi.shape[-1]} and {first.f.shape[-1]}, as in `first`")
+        raise ShapeError("measured", got, f"{first.Phi.shape[-1]} and {first.f.shape[-1]}, as in `theory`")
     check_comparable(first, second, lambda law: law.Phi[0, 0])
     if not _trained_alike(first, second):
-        raise ArgumentError("second", "networks trained on other targets, or at another rate", "those of `first`")
+        raise ArgumentError("measured", "networks trained on other targets, or at another rate", "those of `theory`")
     one, other = entries(first), entries(second)
     both = ((name, values, other[name]) for name, values in one.items() if name in other)
     # Entries known exactly to both, such as those of the inputs, are left out.

@@ -51,7 +51,7 @@ class LawComparison(PairOfLaws):
 
 
 def compare_laws(first: CovarianceLaw, second: CovarianceLaw) -> LawComparison:
-    """Lay two laws over one another at their last depth: the limit over networks, or two integrators.
+    """Lay two laws over one another at their last depth: the limit over networks, or two integrators; errors name them as `compare` does.
 
     **Arguments:**
 
@@ -59,7 +59,7 @@ def compare_laws(first: CovarianceLaw, second: CovarianceLaw) -> LawComparison:
     """
     tokens = first.V.shape[-1]
     if second.V.shape[-1] != tokens:
-        raise ShapeError("second", f"{second.V.shape[-1]} tokens", f"{tokens}, as in `first`")
+        raise ShapeError("measured", f"{second.V.shape[-1]} tokens", f"{tokens}, as in `theory`")
     check_comparable(first, second, lambda law: law.V[0, 0])
     others, sizes = entries(second), _sizes(first)
     rows = tuple(_row(name, values, others[name], sizes[name]) for name, values in entries(first).items())

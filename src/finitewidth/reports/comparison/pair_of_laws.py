@@ -84,11 +84,11 @@ def check_comparable(first: Law, second: Law, start: Callable[[Law], Float[np.nd
     """Laws of one block, one depth and the same inputs, whose covariance `start` tells."""
     if abs(second.depth_to_width / first.depth_to_width - 1) > SAME_DEPTH:
         got = f"depth over width {second.depth_to_width:.4g}"
-        raise DomainError("second", got, f"{first.depth_to_width:.4g}, as in `first`")
-    check_same_description("second", first.block, second.block)
+        raise DomainError("measured", got, f"{first.depth_to_width:.4g}, as in `theory`")
+    check_same_description("measured", first.block, second.block)
     one, other = start(first), start(second)
     if np.abs(one - other).max() > _ROUNDING * np.abs(one).max():
-        raise ArgumentError("second", "paths of other inputs", "the same first covariance as in `first`")
+        raise ArgumentError("measured", "paths of other inputs", "the same first covariance as in `theory`")
 
 
 def is_rounding(
