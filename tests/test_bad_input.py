@@ -14,6 +14,7 @@ import pytest
 import finitewidth as fw
 from finitewidth._errors import ArgumentError, BlowUpError, DomainError, ShapeError
 from finitewidth._signature import Signature, type_of
+from finitewidth._validation import as_number
 
 NET = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
 X = [[1.0, 0.5], [0.3, -1.0]]
@@ -132,6 +133,74 @@ def test_observables_ask_for_what_is_there(theory, function, said):
         fw.expansion.covariance_between_neurons(theory, 2, function, lambda z: z[0, 0])
     with pytest.raises(ArgumentError, match=f"`function`: got .*{said}"):
         fw.expansion.two_weight_insertions(function, [[1.0, 2.0]], ((0, 0), (0, 0)))
+
+
+class Tensor:
+    """As PyTorch's: what requires a gradient is no array until it is detached."""
+
+    def __init__(self, values, requires_grad=True):
+        self.values, self.requires_grad = np.asarray(values, dtype=float), requires_grad
+        self.shape, self.ndim = self.values.shape, self.values.ndim
+
+    def detach(self):
+        return Tensor(self.values, requires_grad=False)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, index):
+        return Tensor(self.values[index], self.requires_grad)
+
+    def __float__(self):
+        return float(self.values)
+
+    def __array__(self, dtype=None, copy=None):
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return self.values if dtype is None else self.values.astype(dtype)
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda of: fw.kernel(NET, of(X)), "x"),
+        (lambda of: fw.kernel(NET, [of(X[0]), of(X[1])]), "x"),
+        (lambda of: fw.MLP("relu", (2, 8, 1), C_W=of(2.0)), "C_W"),
+        (lambda of: fw.ResidualMLP("relu", 8, 3, gamma=of(0.5)), "gamma"),
+        (lambda of: fw.report(NET, of(X), networks=2), "x"),
+        (lambda of: fw.covariance_sde(fw.ShapedMLP(), of(np.eye(2)), 0.1), "V0"),
+        (lambda of: fw.bayes(NET, of(X), [1.0, 0.0], X), "x_train"),
+    ],
+)
+def test_tensors_that_require_gradients_are_refused_with_the_cure(call, argument):
+    with pytest.raises(ArgumentError, match=r"tensor\.detach\(\)") as caught:
+        call(Tensor)
+    assert caught.value.argument == argument
+
+
+def test_tensors_that_do_not_require_gradients_are_arrays():
+    detached = Tensor(X).detach()
+    np.testing.assert_array_equal(fw.kernel(NET, detached), fw.kernel(NET, X))
+    assert float(np.asarray(fw.ResidualMLP("relu", 8, 3, gamma=Tensor(0.5).detach()).gamma)) == 0.5
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.complex64(2 + 1j), np.complex128(2), np.timedelta64(2, "s"), np.datetime64(2, "s")]
+)
+def test_numbers_of_numpy_keep_what_they_mean(wrong):
+    """Imaginary parts and units are not dropped, at any of the doors: numbers of the signature, of a check, and arrays."""
+    for call, argument in (
+        (lambda: fw.exact.linear_phase(wrong), "C_W"),
+        (lambda: fw.shaped.shaped_relu(wrong), "c_plus"),
+        (lambda: fw.MLP("relu", (2, 8, 1), C_W=wrong), "C_W"),
+        (lambda: fw.ResidualMLP("relu", 8, 3, gamma=wrong), "gamma"),
+        (lambda: fw.kernel(NET, np.full((2, 2), wrong)), "x"),
+        (lambda: as_number(wrong, "number"), "number"),
+        (lambda: fw.simulate(NET, X, networks=wrong), "networks"),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert caught.value.argument == argument
 
 
 def test_the_door_knows_kinds():

@@ -9,6 +9,7 @@ from types import NoneType, UnionType
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ._errors import DomainError, ShapeError
@@ -16,7 +17,6 @@ from ._jax import Tracer
 
 _WORDS = {float: "one real number", int: "an integer", bool: "True or False", NoneType: "None"}
 _SAME = {tuple: Sequence, list: Sequence}
-_NUMBERS = int | float | np.ndarray | np.generic | jax.Array
 
 
 class Signature:
@@ -81,18 +81,28 @@ def _is(value: Any, kind: Any) -> bool:
     if kind is bool:
         return isinstance(value, bool | np.bool_)
     if kind is float:
-        number = isinstance(value, _NUMBERS) or hasattr(value, "__float__")
-        real = number and not isinstance(value, bool | np.bool_ | str | bytes) and np.ndim(value) == 0
-        return real and (isinstance(value, Tracer) or not _is_nan(value))
+        return _is_number(value) and (isinstance(value, Tracer) or not _is_nan(value))
     if kind is int:
         return not isinstance(value, bool | np.bool_) and _is_index(value)
     return isinstance(value, kind)
 
 
+def _is_number(value: Any) -> bool:
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        return np.ndim(value) == 0 and is_real(value.dtype)
+    number = isinstance(value, int | float) or hasattr(value, "__float__")
+    return number and not isinstance(value, bool) and not getattr(value, "shape", ())
+
+
+def is_real(dtype: Any) -> bool:
+    """Whether of real numbers: integers and floats of any size, but no times, which NumPy counts among integers."""
+    return jnp.issubdtype(dtype, np.number) and dtype.kind not in "mc"
+
+
 def _is_nan(value: Any) -> bool:
     try:
         return math.isnan(float(value))
-    except (TypeError, OverflowError):
+    except (TypeError, OverflowError, RuntimeError):
         return False  # complex, or an integer beyond all floats: the function says what is wrong
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from ._arrays import Array, at_hand
 from ._errors import ArgumentError, DomainError, ShapeError
 from ._jax import Tracer
-from ._signature import described
+from ._signature import described, is_real, type_of
 
 
 def is_concrete(value: Any) -> bool:
@@ -30,7 +30,13 @@ def as_numbers(value: Any, argument: str) -> Array | np.ndarray:
         array = jnp.asarray(value) if of_jax else np.asarray(value)
     except (TypeError, ValueError) as error:
         raise ShapeError(argument, f"a ragged {type(value).__name__}", "an array of real numbers") from error
-    if not jnp.issubdtype(array.dtype, jnp.number):
+    except (
+        RuntimeError
+    ) as error:  # a tensor of another library that does not become an array: PyTorch's says why, and what does
+        raise ArgumentError(
+            argument, f"{type_of(value)} that is no array ({error})", "an array of real numbers"
+        ) from error
+    if not is_real(array.dtype) and array.dtype.kind != "c":
         raise ShapeError(argument, f"{array.dtype} entries", "an array of real numbers")
     return array
 
@@ -119,8 +125,10 @@ def as_number(value: Any, argument: str, *, low: float = -math.inf, high: float 
     try:
         if isinstance(value, str | bytes | bool | np.bool_) or np.ndim(value) or np.ma.is_masked(value):
             raise TypeError
+        if isinstance(value, np.ndarray | np.generic) and not is_real(value.dtype):
+            raise TypeError  # NumPy would drop an imaginary part, and count nanoseconds
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         raise DomainError(argument, described(value), "one real number") from None
     if not math.isfinite(number) or not low <= number <= high:
         raise DomainError(argument, number, _interval(low, high))

@@ -88,6 +88,19 @@ def test_scale_invariance_only_where_it_should_be():
         assert invariant == (name in ("linear", "relu", "leaky_relu", "abs")), name
 
 
+RANDOM = np.random.default_rng(0)
+
+
+class Counting:
+    """Steeper at every call."""
+
+    calls = 0
+
+    def __call__(self, z):
+        self.calls += 1
+        return jnp.tanh(self.calls * z)
+
+
 def test_any_callable_is_an_activation():
     """A callable, a jitted callable and an Activation with kinks; equal parameters make equal activations."""
     assert as_activation(jnp.tanh).name == "tanh"
@@ -108,6 +121,11 @@ def test_any_callable_is_an_activation():
         (lambda z: np.tanh(z), "cannot trace"),
         (lambda z: jnp.sum(z), "keeping the shape"),
         (lambda z: z / jnp.linalg.norm(z), "depends on the other entries"),
+        (jnp.sort, "depends on the other entries"),
+        (jnp.cumsum, "depends on the order of entries, or on earlier calls"),
+        (lambda z: z + jnp.arange(z.size).reshape(z.shape), "depends on the order of entries"),
+        (Counting(), "depends on the order of entries, or on earlier calls"),
+        (lambda z: jnp.tanh(z) * RANDOM.normal(), "on earlier calls"),
         (lambda z: jnp.log(z), "NaN or infinite"),
         (lambda z: z > 0, "real floating-point"),
         (lambda z: z * 1j, "real floating-point"),

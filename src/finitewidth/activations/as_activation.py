@@ -27,11 +27,11 @@ _EVERYWHERE = np.concatenate([np.arange(-KINK_REACH, KINK_REACH, 0.01) + 0.0042,
 @entry()
 @jax.ensure_compile_time_eval()
 def _check(activation: Activation, name: str) -> Activation:
-    """Refuse what cannot be averaged: not traceable, not elementwise, not real, not finite near zero."""
-    probe = jnp.asarray(np.linspace(-1.0, 1.0, 6) + 0.01)
-    compiled = jax.jit(activation.value)
+    """Refuse what cannot be averaged: not traceable, not elementwise, not the same at every call, not real, not finite near zero."""
+    probe = jnp.asarray(np.array([0.41, -0.59, 0.81, -0.99, 0.01, -0.19]))  # in no order that a function might keep
+    compiled = jax.jit(lambda z: (activation.value(z), activation.value(z[::-1])))
     try:
-        values = compiled(probe)
+        values, reversed_ = compiled(probe)
     except Exception as error:  # the caller's own function may raise anything
         raise ArgumentError(
             name, f"a callable that JAX cannot trace ({type(error).__name__})", "an elementwise function of jax.numpy"
@@ -44,8 +44,11 @@ def _check(activation: Activation, name: str) -> Activation:
     if not bool(np.isfinite(np.asarray(values)).all()):
         raise DomainError(name, "a callable that is NaN or infinite on [-1, 1]", "a finite function on the real line")
     others_changed = jnp.asarray(np.where(np.arange(6) == 0, probe, 0.5))
-    if not np.allclose(np.asarray(compiled(others_changed))[0], np.asarray(values)[0], rtol=1e-6, atol=0.0):
+    if not np.allclose(np.asarray(compiled(others_changed)[0])[0], np.asarray(values)[0], rtol=1e-6, atol=0.0):
         raise ArgumentError(name, "a callable whose value depends on the other entries", "an elementwise function")
+    if not np.allclose(reversed_[::-1], values, rtol=1e-6, atol=1e-9 * float(np.abs(values).max())):
+        got = "a callable that depends on the order of entries, or on earlier calls"
+        raise ArgumentError(name, got, "an elementwise function, the same at every call")
     return _with_kinks(activation)
 
 
