@@ -1,9 +1,7 @@
 """Bad input meets an error that names the argument; never NaN, never a silent conversion. Beside it, a slice of `tools/fuzz.py`."""
 
 import contextlib
-import importlib.util
 import warnings
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +13,7 @@ import finitewidth as fw
 from finitewidth._errors import ArgumentError, BlowUpError, DomainError, ShapeError
 from finitewidth._signature import Signature, type_of
 from finitewidth._validation import as_number
+from fuzzer import fuzzer
 
 NET = fw.MLP("relu", (2, 8, 8, 1), C_W=2.0)
 X = [[1.0, 0.5], [0.3, -1.0]]
@@ -242,14 +241,6 @@ def annotations_unchecked():
         yield
     finally:
         jaxtyping.config.update("jaxtyping_disable", False)
-
-
-def fuzzer():
-    path = Path(__file__).resolve().parents[1] / "tools" / "fuzz.py"
-    spec = importlib.util.spec_from_file_location("fuzz", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_a_slice_of_the_fuzzer():

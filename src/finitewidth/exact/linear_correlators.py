@@ -101,10 +101,11 @@ def _pair_moments(net: MLP, sites: Sequence[Site], x: Any, kernel: Any) -> tuple
     layers, start = linear_layers(net), first_kernel(net, x, kernel)
     if not 1 <= len(sites) <= _LARGEST_CORRELATOR or any(np.shape(site) != (2,) for site in sites):
         raise ShapeError("sites", f"{sites!r}", f"1 to {_LARGEST_CORRELATOR} pairs (neuron, sample)")
-    neurons = [as_count(neuron, "sites (neuron)", at_least=0) for neuron, _ in sites]
-    samples = [as_count(sample, "sites (sample)", at_least=0) for _, sample in sites]
+    neurons = [as_count(neuron, f"sites[{i}][0]", at_least=0) for i, (neuron, _) in enumerate(sites)]
+    samples = [as_count(sample, f"sites[{i}][1]", at_least=0) for i, (_, sample) in enumerate(sites)]
     if max(samples) >= len(start):
-        raise DomainError("sites (sample)", max(samples), f"a sample between 0 and {len(start) - 1}")
+        at = samples.index(max(samples))
+        raise DomainError(f"sites[{at}][1]", samples[at], f"a sample between 0 and {len(start) - 1}")
     values = _iterate_pair_moments(layers, start[np.ix_(samples, samples)])
     joined = [p for p in pairings(len(sites)) if all(neurons[k] == neurons[j] for k, j in p)]
     return _PairMoments(values, _sets_of_pairs(len(sites))), joined

@@ -26,10 +26,10 @@ def checked_sites(flow: Flow, layer: int, sites: Sequence[Site], numbers: tuple[
     samples = flow.K.shape[-1]
     if not all(hasattr(site, "__len__") and len(site) == 2 for site in sites):
         raise ShapeError("sites", repr(sites)[:60], "pairs (neuron, sample)")
-    for neuron, sample in sites:
-        as_count(neuron, "sites (neuron)", at_least=0)
-        if as_count(sample, "sites (sample)", at_least=0) >= samples:
-            raise DomainError("sites (sample)", sample, f"a sample between 0 and {samples - 1}")
+    for i, (neuron, sample) in enumerate(sites):
+        as_count(neuron, f"sites[{i}][0]", at_least=0)
+        if as_count(sample, f"sites[{i}][1]", at_least=0) >= samples:
+            raise DomainError(f"sites[{i}][1]", sample, f"a sample between 0 and {samples - 1}")
     return layer - 1, list(sites)
 
 

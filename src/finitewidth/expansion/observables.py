@@ -14,7 +14,7 @@ from .._errors import DomainError
 from .._validation import as_count
 from ..gaussian import nearly_gaussian
 from ..gaussian.grid import equispaced
-from ..gaussian.nearly_gaussian import marginalise_samples
+from ..gaussian.nearly_gaussian import as_samples, marginalise_samples
 from ..realised.observable import Observable, check_observable
 from ..results import Flow, as_flow
 
@@ -40,7 +40,8 @@ def restricted(flow: Flow, layer: int, samples: Sequence[int], neurons: int) -> 
     if neurons * len(samples) > _MOST_DIMENSIONS:
         got = f"{neurons} neurons times {len(samples)} samples"
         raise DomainError("neurons, samples", got, f"at most {_MOST_DIMENSIONS} variables in all")
-    K, v, g1 = marginalise_samples(flow.K[layer - 1], flow.v[layer - 1], flow.g1[layer - 1], samples)
+    kept = as_samples(samples, "samples", flow.K.shape[-1])
+    K, v, g1 = marginalise_samples(flow.K[layer - 1], flow.v[layer - 1], flow.g1[layer - 1], kept)
     if np.linalg.eigvalsh(np.asarray(K))[0] <= 1e-12 * np.trace(np.asarray(K)):
         raise DomainError("samples", list(samples), "samples whose kernel is not singular: leave out duplicated ones")
     return K, v, g1

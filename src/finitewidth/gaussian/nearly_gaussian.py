@@ -124,6 +124,14 @@ def density(
     return jnp.exp(gaussian_log_density(z, K).sum(axis=-1)) * jnp.maximum(bracket, 0.0)
 
 
+def as_samples(keep: Sequence[int], argument: str, count: int) -> list[int]:
+    """Some of `count` samples, each once."""
+    kept = [as_count(sample, f"{argument}[{i}]", at_least=0) for i, sample in enumerate(keep)]
+    if not kept or len(set(kept)) < len(kept) or max(kept) >= count:
+        raise DomainError(argument, kept, f"at least one sample, each once and below {count}")
+    return kept
+
+
 @entry()
 def marginalise_samples(
     K: Metric | Any, v: Vertex | Any, g1: Metric | Any, keep: Sequence[int]
@@ -140,9 +148,7 @@ def marginalise_samples(
     """
     metric = as_covariance(K, "K")
     vertex, shift = as_vertex(v, "v", metric), as_symmetric(g1, "g1", metric)
-    kept = [as_count(sample, f"keep[{i}]", at_least=0) for i, sample in enumerate(keep)]
-    if not kept or len(set(kept)) < len(kept) or max(kept) >= len(metric):
-        raise DomainError("keep", kept, f"at least one sample, each once and below {len(metric)}")
+    kept = as_samples(keep, "keep", len(metric))
     return metric[np.ix_(kept, kept)], vertex[np.ix_(kept, kept, kept, kept)], shift[np.ix_(kept, kept)]
 
 

@@ -81,11 +81,11 @@ def asymptotics(
     return _zero_kernel(sigma, verdict, point, layer, start)
 
 
-def as_layers(layers: Any) -> Array:
+def as_layers(layers: Any, argument: str = "layers") -> Array:
     """Layer numbers as an array, refused below 1."""
-    layer = as_floats(layers, "layers")
+    layer = as_floats(layers, argument)
     if bool((np.asarray(layer) < 1).any()):
-        raise DomainError("layers", f"{np.asarray(layer).min():g}", "layer numbers >= 1")
+        raise DomainError(argument, f"{np.asarray(layer).min():g}", "layer numbers >= 1")
     return layer
 
 

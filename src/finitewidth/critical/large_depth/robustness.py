@@ -71,7 +71,7 @@ def robustness_asymptotics(
               0      10       1.5               1     -1.3333
               1     100       1.5               1     -1.3333
     """
-    sigma, L = as_activation(activation), as_layers(depths)
+    sigma, L = as_activation(activation), as_layers(depths, "depths")
     rates = as_number(lambda_b, "lambda_b", low=0.0), as_number(lambda_W, "lambda_W", low=0.0)
     distance, series = as_number(delta_squared, "delta_squared", low=0.0), kernel_series(sigma)
     if not series.smooth or series.sigma_0 != 0 or series.A2 == 0 or not series.a1 < 0:
