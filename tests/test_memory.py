@@ -196,6 +196,21 @@ TOO_MUCH = {
         "depth",
         "1000000000 layers",
     ),
+    "deep_linear": (
+        lambda: fw.exact.deep_linear(net().replace(activation="linear"), inputs(200)),
+        "x",
+        "200 inputs to 3 layers",
+    ),
+    "diffusion": (lambda: BLOCK.diffusion(np.eye(200)), "V", "200 inputs, of which one tensor .* 12.8 GB"),
+    "second_moments": (lambda: fw.proportional.second_moments(np.eye(200), 0.1), "V0", "200 inputs"),
+    "sign_pair_moments": (lambda: fw.gaussian.sign_pair_moments(np.eye(200)), "K", "200 inputs"),
+    "draw_parameters": (lambda: fw.draw_parameters(net(width=10**6), 0), "net", "up to 1000000 wide"),
+    "simulate dense": (lambda: fw.simulate(net(width=10**6), inputs(2), networks=2, method="dense"), "net", "10000"),
+    "tangent_features": (
+        lambda: fw.learning.tangent_features(*one_of(10, 500), inputs(256)),
+        "x",
+        "256 samples with 10",
+    ),
     "recommend": (lambda: fw.recommend(activation="relu", depth=10**9), "depth", "1000000000 layers"),
     "depth_curves": (lambda: fw.advice.depth_curves(net(), 1.0, 0.5, depth=10**9), "depth", "1000000000 layers"),
     "evidence_scan": (

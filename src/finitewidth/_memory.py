@@ -95,12 +95,9 @@ def check_layers(depth: int, argument: str = "depth") -> None:
 def check_four_samples(tensors: float, layers: int, samples: int, argument: str) -> None:
     """`check_memory` for so many tensors of four samples in every layer: what the corrections of order 1/n take, and their measurement."""
     one = 8.0 * layers * samples**4
-    what = (
-        f"{samples} inputs to {layers} layers, of which one tensor of four samples has {gigabytes(one)}: 8 L N^4 bytes"
-    )
-    check_memory(
-        tensors * one, argument, what, "fewer inputs or layers; `kernel` and `frozen_ntk` take thousands of inputs"
-    )
+    to = f" to {layers} layers" if layers > 1 else ""
+    what = f"{samples} inputs{to}, of which one tensor of four samples has {gigabytes(one)}: 8 L N^4 bytes"
+    check_memory(tensors * one, argument, what, "fewer inputs; `kernel` and `frozen_ntk` take thousands")
 
 
 def gigabytes(count: float) -> str:

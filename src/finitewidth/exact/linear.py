@@ -22,6 +22,7 @@ from .._arrays import Array
 from .._compile import compiled_in_haste
 from .._entry import entry
 from .._errors import DomainError
+from .._memory import check_four_samples
 from .._result import Result
 from .._validation import as_number
 from ..kernels.every_layer import every_layer
@@ -86,6 +87,7 @@ def deep_linear(net: MLP, x: Any = None, *, kernel: Any = None) -> DeepLinear:
         [0.0, 0.78125, 1.757812]
     """
     start = first_kernel(net, x, kernel)
+    check_four_samples(4.0, net.depth, len(start), "kernel" if x is None else "x")
     G, v = _iterate(linear_layers(net), start)
     return DeepLinear(G, v, net.widths)
 

@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from .._arrays import Array, diagonal
 from .._entry import entry
+from .._memory import check_four_samples
 from .._validation import as_covariance
 from .angle import arcsine, correlation
 
@@ -43,6 +44,7 @@ def sign_pair_moments(K: Any) -> Float[Array, "m m m m"]:
         (0.63662, 1.0)
     """
     K = as_covariance(K, "K")
+    check_four_samples(6.0, 1, len(K), "K")
     rho, root = _correlations(K)
     unit = K * root  # unit[gamma, alpha] is x_gamma for the sign alpha
     apart = (1 - rho) * (1 + rho)

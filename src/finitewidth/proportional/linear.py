@@ -14,6 +14,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._entry import entry
 from .._errors import DomainError
+from .._memory import check_four_samples
 from .._result import Result
 from .._validation import as_count, as_covariance, as_number
 
@@ -106,6 +107,7 @@ def second_moments(V0: Any, depth_to_width: float) -> Float[Array, "m m m m"]:
     """
     V = np.asarray(as_covariance(V0, "V0"))
     time = as_number(depth_to_width, "depth_to_width", low=0.0)
+    check_four_samples(5.0, 1, len(V), "V0")
     first = np.einsum("ab,cd->abcd", V, V)
     mean = (first + np.einsum("ac,bd->abcd", V, V) + np.einsum("ad,bc->abcd", V, V)) / 3
     return mean * math.exp(2 * time) + (first - mean) * math.exp(-time)

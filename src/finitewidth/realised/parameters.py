@@ -12,6 +12,7 @@ from jaxtyping import Float, Key
 from .._arrays import Array
 from .._entry import entry
 from .._errors import ArgumentError, ShapeError
+from .._memory import check_memory
 from .._random import key_of
 from .._validation import as_count, as_floats, as_inputs
 from ..activations import Activation
@@ -37,6 +38,8 @@ def draw_parameters(net: MLP, key: int | Key[Array, ""]) -> Parameters:
         >>> params.weights[0].shape
         (8, 2)
     """
+    what = f"the {as_mlp(net).parameters} parameters of {net.depth} layers up to {max(net.widths)} wide"
+    check_memory(16.0 * net.parameters, "net", what, "smaller widths")
     key = key if isinstance(key, jax.Array) else key_of(as_count(key, "key", at_least=0))
     keys = jax.random.split(key, as_mlp(net).depth)
     normals = [jax.random.normal(k, (n, m + 1)) for k, (m, n) in zip(keys, _shapes(net), strict=True)]

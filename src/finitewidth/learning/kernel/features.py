@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from ..._arrays import Array
 from ..._entry import entry
+from ..._memory import check_memory
 from ..._validation import as_inputs
 from ...networks import MLP, as_mlp
 from ...realised.parameters import Parameters, as_parameters, preactivations, rates_of_parameters
@@ -49,6 +50,10 @@ def tangent_features(net: MLP, params: Parameters, x: Any) -> Float[Array, "N n_
         True
     """
     params, inputs = as_parameters(as_mlp(net), params), as_inputs(x, "x", net.widths[0])
+    what = f"{len(inputs)} samples with {net.widths[-1]} outputs and {net.parameters} parameters"
+    check_memory(
+        24.0 * len(inputs) * net.widths[-1] * net.parameters, "x", what, "fewer samples, outputs or parameters"
+    )
     slopes = jax.jacrev(lambda theta: preactivations(net, theta, inputs)[-1])(params)
     scaled = jax.tree.map(lambda rate, slope: jnp.sqrt(rate) * slope, rates_of_parameters(net), slopes)
     samples, outputs = len(inputs), net.widths[-1]

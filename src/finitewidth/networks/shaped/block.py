@@ -21,6 +21,7 @@ from jaxtyping import Float, Key
 
 from ..._arrays import Array, diagonal
 from ..._entry import entry
+from ..._memory import check_four_samples
 from .finite import Block
 from .tokens import as_token_covariance
 
@@ -98,6 +99,7 @@ class ShapedBlock(Block):
     def diffusion(self, V: Any) -> Float[Array | np.ndarray, "m m m m"]:
         r"""$\Sigma(V)^{\alpha\beta,\delta\omega}$, per unit of depth time: for reading, never for sampling."""
         checked = as_token_covariance(V, "V")
+        check_four_samples(4.0, 1, len(checked), "V")
         return self.value_noise * linear_diffusion(checked) + self.mixing_diffusion(checked)
 
     def noise(self, key: Key[Array, ""], L: Float[Array, "m r"]) -> Square:
