@@ -127,12 +127,15 @@ def test_lines_to_copy_make_the_tuned_network(net):
         nn=SimpleNamespace(init=init), no_grad=nullcontext, optim=SimpleNamespace(SGD=lambda groups: groups)
     )
     layers = [SimpleNamespace(in_features=n, weight=np.ones((m, n)), bias=np.ones(m)) for n, m in pairwise(net.widths)]
-    space = {"torch": torch, "linear_layers": layers, "eta": 0.5}
+    x = np.random.default_rng(0).normal(size=(2, 16))
+    space = {"torch": torch, "linear_layers": layers, "x": x}
     exec("\n".join((draw, scale, groups)), space)
     variances = [layer.weight[0, 0] ** 2 * layer.in_features for layer in layers]
     np.testing.assert_allclose(variances, net.C_W, rtol=1e-5)
     assert all(layer.bias[0] == 0 for layer in layers)
-    rates = fw.learning_rates(net, "sgd", rate=0.5).parameter_groups(layers)
+    slow = net.replace(lambda_b=net.lambda_b / net.widths[:-1])
+    eta = 2 / np.linalg.eigvalsh(fw.frozen_ntk(slow, x))[-1]  # a mean over two samples, tanh: 1/lambda
+    rates = fw.learning_rates(slow, "sgd", rate=eta).parameter_groups(layers)
     np.testing.assert_allclose([each["lr"] for each in space["optimizer"]], [each["lr"] for each in rates], rtol=1e-6)
 
 

@@ -10,7 +10,8 @@ import pytest
 import finitewidth as fw
 from finitewidth.critical import criticality
 from finitewidth.reports.inputs import best_mean_square
-from finitewidth.reports.section import Tone
+from finitewidth.reports.section import Tone, Words
+from finitewidth.reports.sections.at_this_depth import AtThisDepth, at_this_depth
 from finitewidth.reports.sections.in_short import of_gradients, of_signals, verdict as headline
 from finitewidth.reports.sections.typical import sentence as about_typical, wide_enough
 from finitewidth.reports.sections.what_to_do import (
@@ -57,11 +58,13 @@ def test_optimiser_groups_are_code_that_runs(activation, own):
     other = alternative(net, criticality(net.activation))
     code = optimiser(net, other)
     assert max(map(len, code.splitlines())) <= 76  # a terminal of eighty columns shows all of it
-    _, groups = run(code, eta=0.5, activation=own)
+    x = np.ones((1, 3))
+    _, groups = run(code, x=x, activation=own)
     tuned = fw.tune(NET if own else NET.replace(activation=lambda z: jax.nn.sigmoid(z) - 0.5))
-    np.testing.assert_allclose(
-        [group["lr"] for group in groups[::2]], 0.5 * tuned.lambda_W / NET.widths[:-1], rtol=1e-6
-    )
+    slow = tuned.replace(lambda_b=tuned.lambda_b / NET.widths[:-1])
+    expected = np.repeat(tuned.lambda_W / NET.widths[:-1] / fw.frozen_ntk(slow, x)[0, 0], 2)
+    expected[1::2] *= tuned.lambda_b / tuned.lambda_W  # biases learn as the weights beside them, by the layer's shares
+    np.testing.assert_allclose([group["lr"] for group in groups], expected, rtol=1e-6)
 
 
 def test_inputs_are_scaled_to_the_fixed_point():
@@ -165,6 +168,66 @@ def test_the_headline():
     )
     assert tone is Tone.RISKY
     assert headline(5, (), None) == ("Well initialised for its depth and width.", Tone.GOOD)
+
+
+@pytest.mark.parametrize(
+    ("signals", "gradients", "worse"),
+    [
+        ((0.6, 0.02), (1 / 8, 1 / 26), False),
+        ((0.6, 0.02), (1 / 51, 1 / 26), False),
+        ((0.6, 0.02), (1 / 53, 1 / 26), True),
+        ((1.9, 1.0), (1.9, 1.0), False),
+        ((1.0, 1.0), (2.1, 1.0), True),
+        ((0.49, 1.0), (1.0, 1.0), True),
+        ((0.0, 1.0), (1.0, 1.0), True),
+    ],
+)
+def test_the_headline_goes_by_size_at_this_depth(signals, gradients, worse):
+    """A problem is worth changing where tuning mends it: by more than a factor of two, in signals or in gradients."""
+    found = AtThisDepth(signals, gradients)
+    ills = ("chi_perp = 0.9 a layer: gradients vanish exponentially",)
+    said, tone = headline(20, ills, None, None, found)
+    assert said.startswith("Worth changing before training" if worse else "Not critical, and at this depth no worse")
+    assert tone is (Tone.BAD if worse else Tone.RISKY)
+    if not worse:
+        assert f"a factor of {gradients[0]:.3g}, at the critical point by {gradients[1]:.3g}." in said
+        spread = TypicalNetworks(quantiles(1e-3, 1e-2, 1.0), quantiles(0.5, 1.0, 2.0))
+        assert headline(20, ills, spread, None, found)[0].endswith("drawn alike, differ widely.")
+
+
+def test_sizes_at_this_depth():
+    r"""Of tanh by hand: $K' = C_b + C_W\langle\tanh^2\rangle$ and $\chi_\perp = C_W\langle\tanh'^2\rangle$, on a fine grid."""
+    z = np.linspace(-12, 12, 4001)
+
+    def factors(C_b, C_W, x):
+        K = [C_b + C_W * x**2]
+        chain = 1.0
+        for _ in range(19):
+            weight = np.exp(-(z**2) / 2 / K[-1]) / np.sqrt(2 * np.pi * K[-1]) * (z[1] - z[0])
+            chain *= C_W * np.sum(weight / np.cosh(z) ** 4)
+            K.append(C_b + C_W * np.sum(weight * np.tanh(z) ** 2))
+        return K[-1] / K[0], chain
+
+    net = fw.MLP("tanh", (1, *[128] * 19, 1), C_b=0.05, C_W=1.5)
+    found = at_this_depth(net, criticality("tanh"), np.array([[1.0]]))
+    pairs = zip(factors(0.05, 1.5, 1.0), factors(0.0, 1.0, 1.0), strict=True)
+    np.testing.assert_allclose([found.signals, found.gradients], list(pairs), rtol=1e-6)
+    assert found.no_worse
+    assert at_this_depth(net.replace(activation="sigmoid"), criticality("sigmoid"), np.array([[1.0]])) is None
+    section = about_what_to_do(NET.replace(C_W=1.5), criticality("tanh"), FINE, no_worse=True)
+    assert section.parts[1].text.startswith("Keep the initialisation, or for more layers")
+
+
+@pytest.mark.parametrize(("C_b", "worse"), [(0.5, False), (3.0, True)])
+def test_reports_judge_at_their_depth(C_b, worse):
+    """Three layers: gradients fall to 0.18 or to 0.05 of their size, to 0.3 in the tuned network."""
+    made = fw.report(fw.MLP("tanh", (4, 24, 16, 1), C_b=C_b, C_W=1.0), networks=200)
+    assert made.data["training"]["problems"]
+    starts = "Worth changing before training" if worse else "Not critical, and at this depth no worse for it"
+    assert made.data["in_short"]["headline"].startswith(starts)
+    told = made.sections[-1].parts[1]
+    assert isinstance(told, Words)
+    assert told.text.startswith("Initialise" if worse else "Keep the initialisation, or for more layers")
 
 
 def test_the_headline_of_dead_networks():

@@ -27,7 +27,7 @@ from .gradient_sizes import evenness
 _MEANING = {
     "sgd": """\
 Rates for torch.optim.SGD or optax.sgd, one group a row, at a global rate eta = {eta:g}
-(of a loss summed over samples; for a mean over N of them, N times as much).""",
+(for a loss that is a mean over the batch `advice.global_rate` says which).""",
     "adam": """\
 Rates for torch.optim.Adam or optax.adam, one group a row: with all of them the first
 step moves an output by about {moved:.3g}, eta = {eta:g} times its tangent kernel. Steps
@@ -170,6 +170,20 @@ def standard_rates(net: MLP) -> MLP:
         [2.0, 8.0, 8.0]
     """
     return as_mlp(net).replace(lambda_b=1.0, lambda_W=np.asarray(net.widths[:-1], dtype=float))
+
+
+@entry()
+def with_slow_biases(net: LayeredNetwork) -> LayeredNetwork:
+    r"""The same network with its $\lambda_b$ divided by the width before them: then one rate per layer serves biases and weights in an
+    ordinary optimiser. It departs from the equal shares of PDLT (9.94), which spend half of the largest stable rate on moving all outputs
+    together; `recommend` and reports advise it.
+
+    Examples:
+        >>> net = fw.advice.with_slow_biases(fw.tune(fw.MLP("relu", (2, 8, 8, 1))))
+        >>> fw.learning_rates(net, "sgd", rate=0.3).bias.round(4).tolist()
+        [0.05, 0.0125, 0.0125]
+    """
+    return as_layered(net).replace(lambda_b=np.asarray(net.lambda_b) / np.asarray(net.widths[:-1], dtype=float))
 
 
 def _gradient_descent(net: LayeredNetwork, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, None]:

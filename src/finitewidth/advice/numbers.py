@@ -1,6 +1,7 @@
 """What theory advises for an MLP, number by number: each with its reason, its equation and how far to trust it."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,36 +10,25 @@ import scipy
 from jaxtyping import Float
 
 from .._entry import entry
-from .._errors import DomainError
+from .._errors import DomainError, ValidityWarning
 from .._memory import check_layers
 from .._result import Result
 from .._validation import as_count, as_number
-from ..critical import Criticality, criticality, residual_nu, tangent_single_input_flow
+from ..critical import Criticality, criticality, tangent_single_input_flow
 from ..expansion import flow
-from ..kernels import frozen_ntk
 from ..networks import MLP, LayeredNetwork, ResidualMLP, as_mlp
 from .equivalence import equivalence_rates
-from .learning_rates import learning_rates
+from .global_rate import Number
+from .learning_rates import with_slow_biases
 from .tune import tune
 
 SPREAD = 0.1
 """The relative variance of a kernel up to which networks drawn alike are called alike: a third, in one standard deviation."""
 
-_FIRST_STEP = 0.1  # by which Adam's first step moves an output, in units of the outputs
-_CLOSEST = 0.999  # a skip connection beyond which hardly anything is added
-_MOST_SAMPLES = 256  # of the data, on which the tangent kernel is looked at
-
-
-@dataclass(frozen=True, repr=False)
-class Number(Result):
-    """One number of an advice."""
-
-    name: str
-    value: float
-    meaning: str
-    reason: str
-    equation: str
-    trust: str
+_CLOSEST = 1e-5  # to one: skip connections that `tune` still has an initialisation for
+_DEEPEST = 128  # network that is looked at for its skip connections
+_WITH_SKIPS = "PDLT (B.20)-(B.26), completed"
+_MOST_SAMPLES = 256  # of the data, of which pairs are looked at
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,7 +101,7 @@ def numbers_of_initialisation(verdict: Criticality, mean_square: float, scale: f
     return found
 
 
-def numbers_of_shape(net: MLP, verdict: Criticality, curves: DepthCurves) -> list[Number]:
+def numbers_of_shape(net: MLP, first_kernel: float, curves: DepthCurves) -> list[Number]:
     """What depth over width does at this depth, and which shapes, or skip connections, would keep it small."""
     width = (net.depth - 1) / net.depth_over_width
     kernel, tangent = (float(curve[net.depth - 1]) / width for curve in (curves.kernel, curves.tangent))
@@ -142,20 +132,7 @@ def numbers_of_shape(net: MLP, verdict: Criticality, curves: DepthCurves) -> lis
             "first order in 1/n",
         ),
     ]
-    gamma = skip_needed(net, verdict, width) if kernel > SPREAD else 0.0
-    if gamma is not None:
-        found.append(
-            Number(
-                "gamma",
-                gamma,
-                "strength of skip connections, z' = block(z) + gamma z, with C_b and C_W times 1 - gamma^2",
-                "keeps the kernel's relative variance at a tenth at this depth and width"
-                if gamma
-                else "none are needed",
-                "PDLT (B.20)-(B.21), its nu completed",
-                "leading order in 1/n, layers of equal width",
-            )
-        )
+    found += numbers_of_skips(net, first_kernel, kernel, float(curves.kernel[1]) / width)
     correlation = float(curves.correlation[net.depth - 1])
     found.append(
         Number(
@@ -170,123 +147,70 @@ def numbers_of_shape(net: MLP, verdict: Criticality, curves: DepthCurves) -> lis
     return found
 
 
-def skip_needed(net: MLP, verdict: Criticality, width: float) -> float | None:
-    r"""$\gamma > 0$ with $\nu(\gamma)(L-1)/n$ = `SPREAD`, beyond which it falls; `None` if there is none below one."""
-    wanted = SPREAD * width / (net.depth - 1)
+def numbers_of_skips(net: MLP, first_kernel: float, plain: float, readout: float) -> list[Number]:
+    """Skip connections for the relative variance that the `plain` network has at its output, of which the `readout` alone, around which
+    there is none, makes so much; none where they would not help."""
+    wanted = max(SPREAD, 2 * readout)
+    if plain <= SPREAD:
+        return [_gamma(0.0, "none are needed")]
+    gamma = skip_needed(net, first_kernel, wanted) if plain > wanted else None
+    if not gamma:
+        return []
+    reached = "a tenth" if wanted == SPREAD else "twice that of the readout, which no skip connection goes around"
+    return [
+        _gamma(gamma, f"brings the relative variance of the output's kernel from {plain:.3g} down to {reached}"),
+        Number(
+            "fluctuation_with_skips",
+            wanted,
+            "relative variance of the output's kernel with these skip connections",
+            f"the readout alone makes {readout:.3g} of it, which only width makes smaller",
+            _WITH_SKIPS,
+            of_order(wanted),
+        ),
+    ]
+
+
+def _gamma(gamma: float, reason: str) -> Number:
+    meaning = "strength of skip connections, z' = block(z) + gamma z, with C_b and C_W times 1 - gamma^2"
+    return Number("gamma", gamma, meaning, reason, _WITH_SKIPS, "first order in 1/n")
+
+
+def skip_needed(net: MLP, first_kernel: float, wanted: float) -> float | None:
+    r"""$\gamma$ at which $V/(nK^2)$ of the output, with a readout around which no skip goes, is what is `wanted` of the plain network,
+    complete to first order in $1/n$; `None` if there is none below one.
+
+    Where fluctuations are small $1-\gamma$ is of order $1/L$, and $V$ depends on $(1-\gamma)(L-2)$ only: of the deepest networks fewer
+    layers are looked at."""
+    if net.depth < 3:  # a first layer and a readout: no skip goes around them
+        return None
+    depth = min(net.depth, _DEEPEST)
+    skipping = ResidualMLP(net.activation, net.hidden_widths[0], depth, 0.0, inputs=1, outputs=1)
 
     def excess(gamma: float) -> float:
-        return residual_nu(net.activation, gamma) - wanted
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ValidityWarning)  # a search begins where fluctuations are large
+            theory = flow(tune(skipping.replace(gamma=gamma)), kernel=[[first_kernel]])
+        return float(np.asarray(theory.relative_fluctuation)[-1, 0]) - wanted
 
-    if excess(0.0) <= 0:
+    # V may first grow with gamma, then it falls: what is too large comes down through what is wanted once. From the right, in steps.
+    rests = np.geomspace(_CLOSEST, 1.0, 17)
+    if excess(1 - rests[0]) > 0:
+        return None
+    high = next((i for i, rest in enumerate(rests) if excess(1 - float(rest)) > 0), None)
+    if high is None:
         return 0.0
-    # Nu may first grow with gamma, then it falls to zero: what begins too large comes down through what is wanted once. From the
-    # right, because each nu takes long and the root lies there.
-    low = next((g for g in np.arange(0.95, -0.01, -0.05) if excess(max(float(g), 0.0)) > 0), None)
-    if low is None or excess(_CLOSEST) > 0:
-        return None if excess(_CLOSEST) > 0 else _CLOSEST
-    return float(np.asarray(scipy.optimize.brentq(excess, max(float(low), 0.0), _CLOSEST, xtol=1e-6)))
+    found = scipy.optimize.brentq(lambda rest: excess(1 - rest), rests[high - 1], rests[high], rtol=1e-6)
+    rest = float(np.asarray(found)) * (depth - 2) / (net.depth - 2)
+    return 1 - rest if rest >= _CLOSEST else None
 
 
 def advised_network(net: MLP, gamma: float | None) -> LayeredNetwork:
     """The network to train: with skip connections where they are needed, and with slow biases."""
     if gamma:
         first, last = net.widths[0], net.widths[-1]
-        skipping = ResidualMLP(
-            net.activation, net.hidden_widths[0], net.depth, min(gamma, _CLOSEST), inputs=first, outputs=last
-        )
+        skipping = ResidualMLP(net.activation, net.hidden_widths[0], net.depth, gamma, inputs=first, outputs=last)
         return with_slow_biases(tune(skipping))
     return with_slow_biases(net)
-
-
-def with_slow_biases(net: LayeredNetwork) -> LayeredNetwork:
-    r"""Rates of biases divided by the width before them, so that one rate per layer serves both groups in an ordinary optimiser."""
-    return net.replace(lambda_b=np.asarray(net.lambda_b) / np.asarray(net.widths[:-1], dtype=float))
-
-
-def numbers_of_rates(net: LayeredNetwork, x: Float[np.ndarray, "N n_0"]) -> list[Number]:
-    """Global learning rates for the groups of `learning_rates`, from the tangent kernel on (some of) the inputs."""
-    some = x[:: max(1, -(-len(x) // _MOST_SAMPLES))]
-    largest = float(np.linalg.eigvalsh(np.asarray(frozen_ntk(net, some)))[-1]) / len(some)
-    trust = "of wide networks on these inputs, while the tangent kernel stays what it is: search over a factor of ten about it"
-    found = [
-        Number(
-            "sgd_rate",
-            1 / largest,
-            "eta of learning_rates(advice.net, 'sgd'), for a mean over samples of half the squared error",
-            "half of 2/lambda_max, from which on gradient descent on all samples diverges",
-            "PDLT section 10.2",
-            trust,
-        ),
-        Number(
-            "bias_factor",
-            1 / net.widths[-2],
-            "what the equal shares of biases are divided by, last layer",
-            "equal shares would spend half of the largest stable rate on moving all outputs together",
-            "departs from PDLT (9.94)",
-            "a choice, settled on one data set (digits, the best of a few rates); elsewhere untested",
-        ),
-    ]
-    found += numbers_of_adam(net, some)
-    if net.widths[-1] > 1:
-        found.insert(
-            1,
-            Number(
-                "cross_entropy_rate",
-                net.widths[-1] / largest,
-                "the same for cross-entropy of as many classes as there are outputs",
-                "at outputs that favour no class its curvature is smaller by the number of classes",
-                "PDLT section 10.2",
-                f"{trust}; curvature grows as classes are told apart",
-            ),
-        )
-    return found
-
-
-def numbers_of_adam(net: LayeredNetwork, x: Float[np.ndarray, "N n_0"]) -> list[Number]:
-    r"""$\eta$ of `learning_rates(net, "adam")`, and the rates of weights that it means, group by group: the rule of $s = 0$."""
-    unit = learning_rates(net, "adam", 1.0, x)
-    assert unit.tangent_kernel is not None
-    eta = _FIRST_STEP / unit.tangent_kernel
-    trust = (
-        "of Adam's first step, which moves by signs, at one input of this size; a step of a tenth is a choice: search over a factor of ten "
-        "about it, and lower it as the error falls"
-    )
-    found = [
-        Number(
-            "adam_rate",
-            eta,
-            "eta of learning_rates(advice.net, 'adam', x=inputs)",
-            f"its first step moves an output by {_FIRST_STEP:g}, each layer by its share",
-            "PDLT (8.6), (9.93), with signs for gradients",
-            trust,
-        )
-    ]
-    hidden = range(1, net.depth - 1)
-    groups = {"first": [0], "hidden": hidden, "last": [net.depth - 1] if net.depth > 1 else []}
-    powers = {"first": "-1/2", "hidden": "-3/2", "last": "-1"}
-    for name, layers in groups.items():
-        if len(layers) == 0:
-            continue
-        rates = eta * unit.weight[list(layers)]
-        least, most = (f"{rate:.2g}" for rate in (rates.min(), rates.max()))
-        spread = f"median of {len(layers)} layers, {least} to {most}" if least != most else f"each of {len(layers)}"
-        those = f", {spread}" if len(layers) > 1 else ""
-        scaling = (
-            f"falls with the width as n^({powers[name]}) at fixed skips (the NTK's rule, s = 0)"
-            if net.depth > 1
-            else "no hidden width"
-        )
-        found.append(
-            Number(
-                f"adam_{name}",
-                float(np.median(rates)),
-                f"rate of Adam for weights of the {name} layer{'s' if name == 'hidden' else ''}{those}",
-                scaling,
-                "`scaling_rule(s=0)`, PDLT (8.6)",
-                trust,
-            )
-        )
-    return found
 
 
 def of_order(epsilon: float) -> str:

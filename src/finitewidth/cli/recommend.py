@@ -8,7 +8,7 @@ from .outputs import STANDARD_OUTPUT, add_json, check_writable, write
 _ABOUT = "Recommend initialisation, scale of inputs, learning rates and shape, with reasons"
 _MORE = """\
 Every number comes with what it means, why, its equation and how far to trust it. Where the network would be too deep for
-its width, skip connections of a strength that mends that are part of the advice.
+its width, skip connections that make networks drawn alike more alike are part of the advice.
 
 examples:
   finitewidth recommend

@@ -13,15 +13,14 @@ from .._memory import check_layers
 from .._validation import as_count, as_inputs
 from ..activations import ACTIVATIONS, Activation, as_activation
 from ..advice import tune
+from ..advice.global_rate import Number, numbers_of_rates
 from ..advice.numbers import (
     SPREAD,
     DepthCurves,
-    Number,
     advised_network,
     as_data,
     depth_curves,
     numbers_of_initialisation,
-    numbers_of_rates,
     numbers_of_shape,
 )
 from ..critical import criticality
@@ -127,10 +126,9 @@ def recommend(
     sections: list[Section] = []
     curves = None
     if L > 1:
-        curves = depth_curves(
-            net, point.C_b + point.C_W * target, _behind(net, x, correlation, target), deepest_shown(L)
-        )
-        numbers += numbers_of_shape(net, found, curves)
+        first = point.C_b + point.C_W * target
+        curves = depth_curves(net, first, _behind(net, x, correlation, target), deepest_shown(L))
+        numbers += numbers_of_shape(net, first, curves)
         sections.append(about_place(net, curves))
     gamma = next((each.value for each in numbers if each.name == "gamma"), 0.0)
     advised = advised_network(net, gamma)

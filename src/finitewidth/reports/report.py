@@ -23,6 +23,7 @@ from .comparison.flows import Comparison, compare_flows
 from .document import Document
 from .inputs import best_mean_square, generic_inputs, quick
 from .sections.agreement import about_agreement
+from .sections.at_this_depth import at_this_depth
 from .sections.criticality import about_criticality, is_tuned
 from .sections.in_short import about_in_short, about_residual_in_short
 from .sections.layers import about_layers
@@ -110,8 +111,10 @@ def report(
     apart = training.data is not None and max(fluctuation, training.data["relative_fluctuation"][-1]) >= WIDE_SPREAD
     typical = quick_typical(net, inputs, seed) if apart else None
     kernel = np.asarray(theory.K)[:, 0, 0]
+    ill = training.data is not None and bool(training.data["problems"])
+    at_depth = at_this_depth(net, verdict, np.asarray(inputs, dtype=float)[:1]) if ill else None
     sections = [
-        about_in_short(net.depth, kernel, training.data, fluctuation, typical, comparison),
+        about_in_short(net.depth, kernel, training.data, fluctuation, typical, comparison, at_depth),
         about_criticality(net, verdict),
         about_layers(theory, measured, _slope(net, verdict)),
         training,
@@ -122,7 +125,7 @@ def report(
     sections += [
         about_agreement(comparison, fluctuation),
         about_words(),
-        about_what_to_do(net, verdict, fluctuations),
+        about_what_to_do(net, verdict, fluctuations, at_depth is not None and at_depth.no_worse),
     ]
     return Report(about_network(net), tuple(sections), about_origin(measured, described), theory, measured, comparison)
 

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ...advice.numbers import SPREAD, DepthCurves, Number
+from ...advice.global_rate import Number
+from ...advice.numbers import SPREAD, DepthCurves
 from ...figures import depth_and_width
 from ...figures.style import BLUE, GREY, ORANGE
 from ...networks import MLP
 from ...results.typical import TypicalNetworks
 from ..plain import plain
 from ..section import Code, Column, Details, Drawing, Fact, Section, Sparkline, Table, Tone, Words
+from .what_to_do import RATES
 from .what_to_do_with_skips import skip_lines
 
 _STRONG, _COLLAPSED = 0.5, 0.99
@@ -42,15 +44,26 @@ def verdict(depth: int, numbers: dict[str, Number]) -> tuple[str, Tone]:
     fluctuation = numbers["fluctuation"].value
     if fluctuation <= SPREAD:
         return "Initialised as below, depth and width go together: networks drawn alike are alike.", Tone.GOOD
-    wide, gamma = numbers["widest_needed"].value, numbers.get("gamma")
-    ways = f"hidden layers of about {wide:.0f} neurons"
-    ways += f", or skip connections of strength {gamma.value:.3g}" if gamma is not None else ""
+    ways, closer = f"hidden layers of about {numbers['widest_needed'].value:.0f} neurons", ""
+    if "fluctuation_with_skips" in numbers:
+        skips, left = (
+            f"kip connections of strength {numbers['gamma'].value:.3g}",
+            numbers["fluctuation_with_skips"].value,
+        )
+        if left <= SPREAD:
+            ways += f", or s{skips}"
+        else:
+            closer = f" S{skips} bring them closer, to a relative variance of {left:.3g}."
+    to_do = f"To make them alike, take {ways}.{closer} {_NOT_TRAINING}"
     if fluctuation <= _STRONG:
-        return f"Deep for its width: networks drawn alike differ visibly. To make them alike, take {ways}.", Tone.RISKY
+        return f"Deep for its width: networks drawn alike differ visibly. {to_do}", Tone.RISKY
     return (
-        f"Too deep for its width: networks drawn alike differ by factors, and averages describe few of them. Take {ways}.",
+        f"Too deep for its width: networks drawn alike differ by factors, and averages describe few of them. {to_do}",
         Tone.BAD,
     )
+
+
+_NOT_TRAINING = "This is about how much networks drawn alike differ, not about whether one of them can be trained."
 
 
 def of_correlation(last: float) -> str:
@@ -89,12 +102,11 @@ def about_code(initialisation: str, inputs: str, call: str, gamma: float, of_cla
     parts = [Words(inputs), Code(initialisation)]
     if gamma:
         parts += [Words("Then give hidden layers ways around them:"), Code(skip_lines(gamma, readout=True))]
-    parts += [Words(_RATES + (_OF_CLASSES if of_classes else "")), Code(call)]
+    parts += [Words(RATES + (_OF_CLASSES if of_classes else "")), Code(call)]
     return Section("code", "What to do", plain({"initialisation": initialisation, "rates": call}), tuple(parts))
 
 
-_RATES = "Rates by layer. Search over a factor of ten about this rate: the best one differs from network to network."
-_OF_CLASSES = " For cross-entropy take `cross_entropy_rate` in its place."
+_OF_CLASSES = " For cross-entropy take `cross_entropy_rate` and `adam_cross_entropy_rate`."
 
 
 def about_typical_networks(typical: TypicalNetworks, C_W: float | None) -> Section:

@@ -14,6 +14,7 @@ from ..comparison.flows import Comparison
 from ..comparison.verdict import Verdict
 from ..plain import plain
 from ..section import Section, Tone, Words
+from .at_this_depth import AtThisDepth, of_no_worse
 
 _SAME = 2.0  # a factor within which something counts as unchanged
 _FAR = 100.0  # in mean square, ten in size: so far from infinitely wide networks a median one has ills of its own
@@ -29,12 +30,14 @@ def about_in_short(
     fluctuation: float,
     typical: TypicalNetworks | None,
     comparison: Comparison,
+    at_depth: AtThisDepth | None = None,
 ) -> Section:
-    """`kernel` is that of infinite width, `training` the data of that section, `fluctuation` the relative variance of the metric."""
+    """`kernel` is that of infinite width, `training` the data of that section, `fluctuation` the relative variance of the metric,
+    `at_depth` what tuning would change."""
     problems, limits = None, None
     if training is not None:
         problems, limits = training["problems"], (float(kernel[-1]), float(training["gradient_factor"]))
-    headline, tone = verdict(depth, problems, typical, limits)
+    headline, tone = verdict(depth, problems, typical, limits, at_depth)
     lines = []
     if depth > 1:
         lines.append(of_signals(kernel, fluctuation, typical))
@@ -93,14 +96,17 @@ def verdict(
     problems: Sequence[str] | None,
     typical: TypicalNetworks | None,
     limits: tuple[float, float] | None = None,
+    at_depth: AtThisDepth | None = None,
 ) -> tuple[str, Tone]:
     """The headline: depth first, for no width mends what depth does to infinitely wide networks. `problems` are those of
     `diagnose_gradients`, `None` where there are no gradients; `typical` networks are looked at where they differ, beside the `limits`
-    of infinite width: the last layer's kernel, and the factor of gradients."""
+    of infinite width: the last layer's kernel, and the factor of gradients. Problems count where tuning would mend them `at_depth`."""
     if depth == 1:
         return "One layer: there is no depth to go wrong.", Tone.GOOD
     if problems is None:
         return "The activation jumps: it has no gradients to train with.", Tone.BAD
+    if problems and at_depth is not None and at_depth.no_worse:
+        return of_no_worse(depth, at_depth, typical is not None), Tone.RISKY
     if problems:
         ills = " and ".join(ill for ill in _ILLS if any(ill in problem for problem in problems))
         return f"Worth changing before training: {ills} with depth.", Tone.BAD

@@ -35,14 +35,17 @@ class Alternative:
         return self.verdict.point
 
 
-def about_what_to_do(net: MLP, verdict: Criticality, fluctuations: Float[np.ndarray, " L"]) -> Section:
-    """`fluctuations` are the relative variances of the metric by layer, to first order."""
+def about_what_to_do(
+    net: MLP, verdict: Criticality, fluctuations: Float[np.ndarray, " L"], no_worse: bool = False
+) -> Section:
+    """`fluctuations` are the relative variances of the metric by layer, to first order; `no_worse`: tuning gains nothing at this depth."""
     tuned, other = is_tuned(net, verdict), alternative(net, verdict)
     chosen = verdict if other is None else other.verdict
     point = chosen.point
     assert point is not None
     if not tuned:
         fluctuations = when_tuned(net, chosen)
+    how = "Keep the initialisation, or for more layers take this one" if no_worse else "Initialise"
     data = {
         "C_b": point.C_b,
         "C_W": point.C_W,
@@ -53,10 +56,10 @@ def about_what_to_do(net: MLP, verdict: Criticality, fluctuations: Float[np.ndar
     }
     parts: list[Part] = [
         Words(of_activation(net, verdict, other)),
-        Words(f"{'Keep the initialisation' if tuned else 'Initialise'}, in every linear layer:"),
+        Words(f"{'Keep the initialisation' if tuned else how}, in every linear layer:"),
         Code(initialisation(point)),
         Words(of_inputs(point)),
-        Words(RATES),
+        Words(RATES + OTHERS),
         Code(optimiser(net, other)),
     ]
     if net.depth > 1:
@@ -119,10 +122,25 @@ def of_inputs(point: CriticalPoint) -> str:
 
 
 RATES = (
-    "Give every layer its own learning rate, so that all of them change the output by as much. `eta` is the rate you search over, for a "
-    'loss summed over samples; for Adam write "adam" and torch.optim.Adam, and see what the table of rates says of `eta`.'
+    "Give every layer its own learning rate, so that all of them change the output by as much; biases learn about as slowly as weights. "
+    "`eta` is for a loss that is a mean over the batch, of half the squared error summed over outputs or of the cross-entropy: search "
+    "over a factor of four on either side."
 )
-"""Before the lines of `optimiser`."""
+"""Before lines that make rates, here and in recommendations."""
+
+OTHERS = (
+    ' `x` are your inputs, scaled as above. For cross-entropy write "cross_entropy" for "mse"; for Adam "adam" for "sgd", '
+    "`fw.learning_rates(..., x=x)` and torch.optim.Adam."
+)
+"""What else may stand in the lines of `optimiser`."""
+
+LINES_OF_RATES = (
+    "net = fw.advice.with_slow_biases(net)\n"
+    'eta = fw.advice.global_rate(net, x, "sgd", "mse").value\n'
+    'rates = fw.learning_rates(net, "sgd", rate=eta)\n'
+    "groups = rates.parameter_groups(linear_layers)\n"
+    "optimizer = torch.optim.SGD(groups)"
+)
 
 
 def optimiser(net: MLP, other: Alternative | None = None) -> str:
@@ -133,9 +151,7 @@ def optimiser(net: MLP, other: Alternative | None = None) -> str:
         "import finitewidth as fw\n"
         f"sigma = {own if other is None else other.code}\n"
         f"net = fw.tune(fw.MLP(sigma, {_widths(net)}))\n"
-        'rates = fw.learning_rates(net, "sgd", rate=eta)\n'
-        "groups = rates.parameter_groups(linear_layers)\n"
-        "optimizer = torch.optim.SGD(groups)"
+        f"{LINES_OF_RATES}"
     )
 
 
@@ -176,6 +192,6 @@ def of_shape(net: MLP, fluctuations: Float[np.ndarray, " L"], tuned: bool) -> st
     )
     return (
         f"{so}{'T' if tuned else 't'}he network is deep for its width. For kernels of networks drawn alike to differ by less than a "
-        f"third, at this depth take hidden layers of about {wide} neurons, {few}; or give it residual branches of small weight "
-        "(`fw.ShapedResNet`)."
+        f"third, at this depth take hidden layers of about {wide} neurons, {few}; or give it skip connections: "
+        "`fw.recommend` says how strong."
     )

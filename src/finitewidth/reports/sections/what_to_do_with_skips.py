@@ -8,7 +8,16 @@ from ..plain import plain
 from ..section import Code, Part, Section, Words
 from .criticality import is_tuned
 from .typical import WIDE_SPREAD, wide_enough
-from .what_to_do import RATES, Alternative, alternative, initialisation, of_activation, of_inputs
+from .what_to_do import (
+    LINES_OF_RATES,
+    OTHERS,
+    RATES,
+    Alternative,
+    alternative,
+    initialisation,
+    of_activation,
+    of_inputs,
+)
 
 _TOO_STRONG = (
     "Take skips with gamma² below one, and the initialisation of `fw.tune` for them: from one on, layers only add to signals, and no "
@@ -40,7 +49,7 @@ def about_what_to_do_with_skips(net: ResidualMLP, verdict: Criticality, fluctuat
         Words("Then make layers with a skip smaller, by as much as the skip brings:"),
         Code(skip_lines(gamma, readout)),
         Words(of_inputs(point)),
-        Words(RATES),
+        Words(RATES + OTHERS),
         Code(optimiser(net, other)),
     ]
     if net.depth > 1:
@@ -70,9 +79,7 @@ def optimiser(net: ResidualMLP, other: Alternative | None) -> str:
         f"sigma = {own if other is None else other.code}\n"
         f"shape = dict(width={net.width}, depth={net.depth}, {ends})\n"
         f"net = fw.tune(fw.ResidualMLP(sigma, gamma={float(net.gamma):.9g}, **shape))\n"
-        'rates = fw.learning_rates(net, "sgd", rate=eta)\n'
-        "groups = rates.parameter_groups(linear_layers)\n"
-        "optimizer = torch.optim.SGD(groups)"
+        f"{LINES_OF_RATES}"
     )
 
 
