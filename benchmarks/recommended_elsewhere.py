@@ -1,8 +1,8 @@
-"""The recipe of `recommend`, as it stood after the digits, on data it was not made with: arguments such as `relu 16 64`.
+"""The ways of `docs/figures/recommended_on_digits.py`, on data that no advice was made with: arguments such as `relu 16 64`.
 
-The protocol is that of `docs/figures/recommended_on_digits.py`: budget, rates, seeds, the choice of a rate by training loss. Beside the
-defaults stand the same defaults with the skips that `recommend` advises, so that what is left is what initialisation and rates add.
-Prints the median over seeds of training loss and test accuracy. Minutes for activations whose averages have no closed form.
+Budget, rates, seeds and the choice of a rate by training loss are those of the figure. Beside its ways stand defaults with the skips that
+`recommend` advises, so that what is left is what initialisation and rates add. Prints the median over seeds of training loss and test
+accuracy.
 """
 
 import sys
@@ -11,20 +11,17 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-import finitewidth as fw
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "figures"))
 
 from recommended_on_digits import (  # pyright: ignore[reportMissingImports]  # beside the figures
-    SKIPS,
     WAYS,
     WIDTH,
+    Way,
     best_of,
     results,
-    trainer,
 )
 
-SHOWN = (*WAYS, *(f"{way}{SKIPS}" for way in ("He", "Xavier", "PyTorch")))
+SHOWN = (*WAYS, *(Way(name, optimizer, "advised") for optimizer in ("sgd", "adam") for name in ("He", "Xavier")))
 
 
 def tumours():
@@ -40,12 +37,14 @@ def tumours():
 
 def main(activation: str, depths: list[int]) -> None:
     """A line for every depth and way."""
-    run = trainer(fw.ACTIVATIONS[activation].value)
     for depth in depths:
-        found = [results(activation, depth, *tumours(), run, SHOWN)]
+        found = [results(activation, depth, *tumours(), SHOWN)]
         for place, way in enumerate(SHOWN):
             loss, accuracy = (float(np.median(values[0])) for values in best_of(found, place))
-            print(f"{activation:8s} depth {depth:3d}  {way:18s} loss {loss:8.4f}  accuracy {accuracy:.3f}", flush=True)
+            print(
+                f"{activation:8s} depth {depth:3d}  {way.name:24s} loss {loss:8.4f}  accuracy {accuracy:.3f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ TOLERANCE = 1e-3
 TOO_SLOW = {
     "hyperparameter_transfer": "460 trainings without matrices take minutes",
     "shaped_transformer_figure_6": "six trainings of 400 steps take minutes",
-    "recommended_on_digits": "540 trainings take minutes, and rounding grows in networks that are too deep",
+    "recommended_on_digits": "864 trainings take minutes, and rounding grows in networks that are too deep",
 }
 
 MANUAL = 465_048  # characters of Python's manual, which some figures read: that of another release is another text
