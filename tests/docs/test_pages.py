@@ -292,4 +292,4 @@ def test_the_continuous_integration_runs_the_commands_of_the_readme(mark, expect
     found = subprocess.run(
         ["bash", "-c", f"{function}\nreadme_command {mark}"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     ).stdout
-    assert found.strip() == f"python3.11 -m venv .venv && {expected}"
+    assert found.strip() == f"python3 -m venv .venv && {expected}"
