@@ -1,7 +1,7 @@
 """The examples in the docstrings of public functions run, and give what they say.
 
-They are run with `fw`, `np` and, for those that write a file, `path`. Numbers are compared to six digits: compilers differ in the
-last ones.
+They are run as users run them, without 64 bits of JAX's own, with `fw`, `np` and, for those that write a file, `path`. Numbers are
+compared to six digits: compilers differ in the last ones.
 """
 
 import doctest
@@ -10,6 +10,7 @@ import math
 import re
 import warnings
 
+import jax
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -50,6 +51,13 @@ FUNCTIONS = public_functions()
 WITH = [name for name, function in FUNCTIONS.items() if ">>>" in (function.__doc__ or "")]
 RUN = [name for name in WITH if name != "finitewidth._compile.compilation_cache"]  # it changes JAX's settings
 FAST = [name for name in RUN if name.rpartition(".")[2] not in COMPILED_FOR_LONG]
+
+
+@pytest.fixture(autouse=True)
+def jax_as_users_have_it():
+    jax.config.update("jax_enable_x64", False)
+    yield
+    jax.config.update("jax_enable_x64", True)
 
 
 class Close(doctest.OutputChecker):
