@@ -131,6 +131,17 @@ def test_moments_on_the_way_are_those_of_shorter_trainings():
     assert way.loss[0] > way.loss[1] > way.loss[2] > 0
 
 
+def test_one_step():
+    """What is learned by the mean kernel is $\\eta H_{\\beta a}y_a$, and kernels that differ from network to network have no part."""
+    net, eta = network("tanh", 30, 30), 0.3
+    found = predicted(net, algorithm="gradient_descent", rate=eta, steps=1)
+    theory = fw.flow(net, X, through="ntk")
+    np.testing.assert_allclose(found.mean_kernel, eta * theory.H[-1, 1, 0] * Y, rtol=1e-12)
+    np.testing.assert_allclose(found.mean_limit, eta * theory.Theta[-1, 1, 0] * Y, rtol=1e-12)
+    assert not found.mean_fluctuation.any()
+    assert found.mean_dntk.all()
+
+
 def test_targets_of_another_sign_and_other_outputs():
     """The mean is odd in targets, and outputs are alike."""
     net = network("tanh", 30, 30)

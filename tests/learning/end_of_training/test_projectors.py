@@ -185,3 +185,17 @@ def test_options_that_an_algorithm_does_not_have(wrong):
 def test_a_singular_kernel_is_refused():
     with pytest.raises(fw.DomainError, match="singular"):
         fw.learning.algorithm_projectors(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_chains_of_few_steps(steps):
+    """Every way to spend so few steps, one by one; a chain that is longer than they are is zero, for each rate."""
+    eta, rates = 0.3, (np.array([0.5, 1.0, 2.0]), np.array([0.7, 0.1, 1.5]))
+    for k in (1, 2):
+        nodes = [*rates[:k], 0.0]
+        waits = (each for each in itertools.product(range(steps + 1), repeat=k + 1) if sum(each) == steps - k)
+        terms = [math.prod((1 - eta * r) ** i for r, i in zip(nodes, wait, strict=True)) for wait in waits]
+        expected = eta**k * sum(terms, np.zeros(3))
+        found = Pace(eta, eta * steps).chain(*rates[:k])
+        assert found.shape == (3,)
+        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-16)

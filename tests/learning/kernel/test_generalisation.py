@@ -64,15 +64,17 @@ def test_along_a_trajectory():
 def test_when_to_stop():
     """Noisy targets are best stopped early: the least test loss on a fine grid of times is not below the one found."""
     noisy = TARGETS + 2.0
-    found = optimal_stopping(kernel=(THETA, K), y_train=noisy, y_test=TOLD)
+    told = TOLD + 0.5 * fw.predict(kernel=(THETA, K), y_train=noisy).mean
+    found = optimal_stopping(kernel=(THETA, K), y_train=noisy, y_test=told)
     times = np.geomspace(1e-3, 1e3, 400)
     way = fw.predict(kernel=(THETA, K), y_train=noisy, time=times[-1], record=times)
-    totals = generalisation_error(way.trajectory, TOLD).total
+    totals = generalisation_error(way.trajectory, told).total
     assert found.error.total <= totals.min() * (1 + 1e-4)
+    assert found.error.total < 0.99 * totals[0]
     assert found.error.total < found.at_the_end.total
     assert math.isfinite(found.time)
     at = fw.predict(kernel=(THETA, K), y_train=noisy, time=found.time)
-    assert generalisation_error(at, TOLD).total == pytest.approx(found.error.total, rel=1e-12)
+    assert generalisation_error(at, told).total == pytest.approx(found.error.total, rel=1e-12)
 
 
 def test_when_the_end_is_best():
@@ -122,3 +124,18 @@ def test_bad_arguments():
         generalisation_error(prediction, TOLD[:2])
     with pytest.raises(ArgumentError, match="`prediction`"):
         generalisation_error(3, TOLD)
+
+
+def test_not_to_train_may_be_best():
+    """Outputs that start at zero and are told the opposite of what they would learn: the least loss is the first, that of zero."""
+    learned = fw.predict(kernel=(THETA, 0 * K), y_train=TARGETS).mean
+    best = optimal_stopping(kernel=(THETA, 0 * K), y_train=TARGETS, y_test=-9 * learned)
+    assert best.time == 0
+    assert best.error.total == pytest.approx(np.sum((9 * learned) ** 2) / 2, rel=1e-12)
+    assert best.at_the_end.total == pytest.approx(np.sum((10 * learned) ** 2) / 2, rel=1e-9)
+    random = optimal_stopping(kernel=(THETA, K), y_train=TARGETS + 2.0, y_test=TOLD)
+    assert random.time == 0
+    assert random.error.total == pytest.approx(np.sum(TOLD**2) / 2 + np.trace(K[5:, 5:]), rel=1e-12)
+    onwards = optimal_stopping(kernel=(THETA, 0 * K), y_train=TARGETS, y_test=learned)
+    assert onwards.error.total < 1e-12
+    assert onwards.time > 0

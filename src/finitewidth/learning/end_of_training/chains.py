@@ -66,8 +66,9 @@ def _power(rates: Sequence[Any], eta: float, steps: int) -> Any:
         if steps & reached:
             done += reached
             power = _product(power, square, [factor**done for factor in factors])
-        if done == steps:
-            return eta ** (len(rates) - 1) * power[0][-1]
+        if done == steps:  # of few steps the corner may be a bare number, zero or one, whatever the rates
+            shape = np.broadcast_shapes(*(np.shape(factor) for factor in factors))
+            return np.broadcast_to(eta ** (len(rates) - 1) * power[0][-1], shape)
         reached *= 2
         square = _product(square, square, [factor**reached for factor in factors])
 

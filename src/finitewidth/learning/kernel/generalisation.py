@@ -24,7 +24,7 @@ class OptimalStopping(Result, eqx.Module):
     """When the mean test loss of gradient flow is least."""
 
     time: float
-    """`inf` if training to the end is best."""
+    """`inf` if training to the end is best, 0 if not training at all is."""
     error: GeneralisationError
     at_the_end: GeneralisationError
 
@@ -43,7 +43,7 @@ def optimal_stopping(
     r"""The time at which gradient flow of squared errors has the least mean test loss over initialisations, PDLT (10.52).
 
     It is sought between the times at which the fastest and the slowest direction of the training inputs are learned, and beyond,
-    on `points` times that are then refined twice about the best.
+    on `points` times that are then refined twice about the best. Not to train at all, and to train to the end, are among the answers.
 
     **Arguments:** as for `predict`; `y_test` are targets to be told.
 
@@ -66,8 +66,8 @@ def optimal_stopping(
     for _ in range(3):
         times = np.geomspace(low, high, points)
         way = predict(kernel=both, y_train=y_train, time=times[-1], record=times)
-        errors = generalisation_error(way.trajectory, y_test)
-        at = int(np.argmin(errors.total[1:])) + 1
+        errors = generalisation_error(way.trajectory, y_test)  # at time zero, then at `times`
+        at = int(np.argmin(errors.total))
         if errors.total[at] < best.total:
             best_time, best = float(way.times[at]), jax.tree.map(lambda part, i=at: np.asarray(part[i]), errors)
         around = np.clip([at - 2, at], 0, points - 1)
