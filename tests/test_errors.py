@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
+from finitewidth._errors import named
 from finitewidth.learning.end_of_training.statistics import Statistics
 
 PACKAGE = Path(fw.__file__).parent
@@ -24,6 +25,7 @@ MADE_FROM = {
     "FileError": ("x", "net.fw, which is damaged or something else", "a file that `save` wrote"),
     "NotTunableError": ("sin", "its critical point repels"),
     "UnknownNameError": ("activation", "tahn", ["tanh", "relu"]),
+    "UnknownArgumentError": ("x", "predict", ["net", "x_train"]),
     "BlowUpError": ("`kernel` of MLP leaves the finite numbers: take fewer layers.",),
     "ValidityWarning": ("not to be trusted",),
 }
@@ -91,3 +93,43 @@ def test_a_pool_of_processes_hands_errors_on():
     assert isinstance(error, fw.UnknownNameError)
     assert error.argument == "activation"
     assert "did you mean 'tanh'" in error.want
+
+
+@pytest.mark.parametrize(
+    ("call", "argument", "near"),
+    [
+        (lambda: fw.MLP("relu", (2, 8, 1), **{"C_w": 2.0}), "C_w", "C_W"),
+        (lambda: fw.flow(fw.MLP("relu", (2, 8, 1)), [[1.0, 0.5]], **{"trough": "ntk"}), "trough", "through"),
+        (lambda: fw.bayes(y_train=[1.0], **{"kernal": [[1.0]]}), "kernal", "kernel"),
+    ],
+)
+def test_a_mistyped_keyword_is_named_with_the_nearest_one(call, argument, near):
+    """It is a wrong argument like any other, and the `TypeError` that Python programs expect."""
+    with pytest.raises(fw.ArgumentError, match=f"did you mean `{near}`") as error:
+        call()
+    assert error.value.argument == argument
+    assert isinstance(error.value, TypeError)
+
+
+def test_what_python_says_of_a_call_stays():
+    """A missing argument, and one given twice."""
+    with pytest.raises(TypeError, match="missing") as missing:
+        fw.flow(**{})
+    assert not isinstance(missing.value, fw.ArgumentError)
+    with pytest.raises(fw.UnknownArgumentError, match="expected One of net"):
+        fw.flow(fw.MLP("relu", (2, 8, 1)), **{"qqqq": 1})
+
+
+def test_errors_by_the_name_that_the_caller_knows():
+    """The same error, kind and fields, but for the name; others pass as they are."""
+    made = fw.ShapeError("x", "shape (3,)", "a matrix")
+    with (
+        pytest.raises(fw.ShapeError, match=r"`x_train`: got shape .3,.; expected a matrix") as error,
+        named(x="x_train"),
+    ):
+        raise made
+    assert (error.value.argument, error.value.got, error.value.want) == ("x_train", made.got, made.want)
+    assert made.argument == "x"
+    with pytest.raises(fw.ShapeError) as untouched, named(kernel="x_train"):
+        raise made
+    assert untouched.value is made

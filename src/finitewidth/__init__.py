@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # a room is loaded when a name of it is first used
         FileError as FileError,
         NotTunableError as NotTunableError,
         ShapeError as ShapeError,
+        UnknownArgumentError as UnknownArgumentError,
         UnknownNameError as UnknownNameError,
         ValidityWarning as ValidityWarning,
     )
@@ -102,7 +103,10 @@ _NAMES = {
         "proportional realised reports results"
     ),
     "._compile": "compilation_cache",
-    "._errors": "ArgumentError BlowUpError DomainError FileError NotTunableError ShapeError UnknownNameError ValidityWarning",
+    "._errors": (
+        "ArgumentError BlowUpError DomainError FileError NotTunableError ShapeError UnknownArgumentError UnknownNameError "
+        "ValidityWarning"
+    ),
     "._files": "load save",
     ".activations": "ACTIVATIONS Activation gaussian_expectation",
     ".advice": "diagnose diagnose_gradients learning_rates tune",

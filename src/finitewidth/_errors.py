@@ -1,8 +1,10 @@
 """Every error and warning a user of the library can meet."""
 
+import contextlib
+import copy
 import copyreg
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 
@@ -48,6 +50,32 @@ class UnknownNameError(ArgumentError):
         near = difflib.get_close_matches(str(got), names, n=1)
         hint = f"did you mean {near[0]!r}? Known: " if near else "one of "
         super().__init__(argument, repr(got), hint + ", ".join(names))
+
+
+class UnknownArgumentError(ArgumentError, TypeError):
+    """A function has no argument of this name; the message suggests the nearest one. Also the `TypeError` that Python would raise."""
+
+    def __init__(self, argument: str, function: str, known: Iterable[str]):
+        names = list(known)
+        near = [name for name in names if name.lower() == argument.lower()]  # C_b is as near to C_w as C_W
+        near += difflib.get_close_matches(argument, names, n=1)
+        hint = f"did you mean `{near[0]}`? " if near else ""
+        super().__init__(argument, f"an argument that `{function}` does not have", f"{hint}One of {', '.join(names)}")
+
+
+@contextlib.contextmanager
+def named(**names: str) -> Iterator[None]:
+    """Errors about an argument of what is called within, by the name that the caller of the calling function gave it."""
+    try:
+        yield
+    except ArgumentError as error:
+        if error.argument not in names:
+            raise
+        same, want = copy.copy(error), error.want
+        for theirs, ours in names.items():
+            want = want.replace(f"`{theirs}`", f"`{ours}`")
+        ArgumentError.__init__(same, names[error.argument], error.got, want)
+        raise same from None
 
 
 class BlowUpError(ArithmeticError, ValueError):

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._errors import DomainError, ShapeError
+from ._errors import DomainError, ShapeError, UnknownArgumentError
 from ._jax import Tracer
 
 _WORDS = {float: "one real number", int: "an integer", bool: "True or False", NoneType: "None"}
@@ -27,12 +27,14 @@ class Signature:
         self.signature = inspect.signature(function)
         kinds = {name: _kinds(each.annotation) for name, each in self.signature.parameters.items()}
         self.kinds = {name: of for name, of in kinds.items() if of}
+        self.name = function.__qualname__.removesuffix(".__init__")
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """`DomainError` for the first argument of a wrong kind. Missing and unknown ones are left to Python."""
+        """`DomainError` for the first argument of a wrong kind, and words for an unknown one. Missing ones are left to Python."""
         try:
             given = self.signature.bind(*args, **kwargs).arguments
         except TypeError:
+            self._check_known(kwargs)
             return
         for name, value in given.items():
             if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
@@ -44,6 +46,15 @@ class Signature:
                 got = described(value) if any(kind in _WORDS for kind in kinds) else type_of(value)
                 error = ShapeError if Sequence in kinds else DomainError
                 raise error(name, got, " or ".join(map(_said, kinds)))
+
+    def _check_known(self, kwargs: dict[str, Any]) -> None:
+        parameters = self.signature.parameters.values()
+        if any(each.kind is each.VAR_KEYWORD for each in parameters):
+            return
+        known = [each.name for each in parameters if each.kind is not each.POSITIONAL_ONLY and each.name != "self"]
+        for name in kwargs:
+            if name not in known:
+                raise UnknownArgumentError(name, self.name, known)
 
 
 def described(value: Any) -> str:

@@ -129,6 +129,10 @@ def test_growth_with_depth_names_the_coupling(coupling, trend):
         (lambda: interlayer_log_density(Z, Z[:, :1], jnp.tanh, 0.1, 1.0), ShapeError, "z_next"),
         (lambda: interlayer_log_density(Z, Z, jnp.tanh, -0.1, 1.0), DomainError, "C_b"),
         (lambda: interlayer_log_density(Z, Z, jnp.sum, 0.1, 1.0), ShapeError, "sigma"),
+        (lambda: layer_log_density(Z, np.ones((2, 2))), DomainError, "G"),
+        (lambda: joint_log_density([Z], np.ones((2, 2)), jnp.tanh, 0.1, 1.0), DomainError, "G1"),
+        (lambda: joint_log_density([Z, Z[:, :1]], G, jnp.tanh, 0.1, 1.0), ShapeError, "layers[1]"),
+        (lambda: joint_log_density([Z, Z[:1], Z], G, jnp.tanh, 0.0, 1.0), DomainError, "layers[1]"),
         (lambda: joint_log_density([], G, jnp.tanh, 0.1, 1.0), ShapeError, "layers"),
         (lambda: coupling_trend(np.zeros(8)), DomainError, "coupling"),
         (lambda: coupling_trend([1.0, 2.0]), ShapeError, "coupling"),
@@ -142,5 +146,5 @@ def test_bad_input_names_the_argument(call, error, argument):
 
 def test_fewer_neurons_than_samples_have_no_density():
     """PDLT (4.69)-(4.70): without a bias one neuron cannot span two samples."""
-    with pytest.raises(DomainError, match="the metric C_b"):
+    with pytest.raises(DomainError, match="`z_prev`: got a singular matrix C_b"):
         interlayer_log_density(Z, Z[:1], jnp.tanh, 0.0, 1.0)

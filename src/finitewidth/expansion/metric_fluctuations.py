@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from .._arrays import Array
 from .._entry import entry
-from .._errors import DomainError, ShapeError
+from .._errors import DomainError, ShapeError, named
 from .._validation import as_count, as_floats, as_inputs, is_concrete, per_layer, tried
 from ..gaussian.nearly_gaussian import Metric, as_neurons, as_symmetric
 from ..gaussian.wick import as_invertible, gaussian_log_density
@@ -93,7 +93,8 @@ def layer_log_density(z: Float[Array, "n N"] | Any, G: Metric | Any) -> Float[Ar
         >>> round(float(fw.expansion.layer_log_density(np.ones((3, 2)), np.eye(2))), 6)
         -8.513631
     """
-    return jnp.sum(gaussian_log_density(as_inputs(z, "z"), G))
+    with named(z="z", K="G"):
+        return jnp.sum(gaussian_log_density(as_inputs(z, "z"), G))
 
 
 @entry()
@@ -116,13 +117,22 @@ def interlayer_log_density(
         -0.909943
     """
     previous = as_inputs(z_prev, "z_prev")
-    following = as_inputs(z_next, "z_next", previous.shape[1])
+    following = as_inputs(z_next, "z_next")
+    if following.shape[1] != previous.shape[1]:
+        raise ShapeError(
+            "z_next", f"shape {following.shape}", f"{previous.shape[1]} columns, as the layer before: one a sample"
+        )
     activity = tried(sigma, previous, "sigma") if is_concrete(previous) else sigma(previous)
     if activity.shape != previous.shape:
         raise ShapeError("sigma", f"values of shape {activity.shape}", f"an elementwise function: {previous.shape}")
     gram = activity.T @ activity / len(previous)
     metric = kernel_of(per_layer(C_b, "C_b", 1)[0], per_layer(C_W, "C_W", 1)[0], gram)
-    return layer_log_density(following, as_invertible(metric, "the metric C_b + C_W <sigma sigma> of z_prev"))
+    try:
+        metric = as_invertible(metric, "z_prev")
+    except DomainError:
+        got = "a singular matrix C_b + C_W <sigma sigma> of its neurons"
+        raise DomainError("z_prev", got, "as many neurons as samples, or C_b > 0, and samples that differ") from None
+    return layer_log_density(following, metric)
 
 
 @entry()
@@ -148,11 +158,12 @@ def joint_log_density(
         raise ShapeError("layers", "no layer", "the preactivations of at least one layer")
     biases, weights = per_layer(C_b, "C_b", len(layers)), per_layer(C_W, "C_W", len(layers))
     # A Python loop, not a scan: layers differ in width, so their arrays cannot be stacked.
-    conditional = [
-        interlayer_log_density(following, previous, sigma, biases[i], weights[i])
-        for i, (previous, following) in enumerate(itertools.pairwise(layers), start=1)
-    ]
-    return jnp.sum(jnp.stack([layer_log_density(layers[0], G1), *conditional]))
+    with named(z="layers[0]", G="G1"):
+        densities = [layer_log_density(layers[0], G1)]
+    for i, (previous, following) in enumerate(itertools.pairwise(layers), start=1):
+        with named(z_prev=f"layers[{i - 1}]", z_next=f"layers[{i}]"):
+            densities.append(interlayer_log_density(following, previous, sigma, biases[i], weights[i]))
+    return jnp.sum(jnp.stack(densities))
 
 
 @entry()
