@@ -11,7 +11,7 @@ from .._errors import ArgumentError
 from .._result import Result
 from .._table import Table
 from .._validation import as_count, as_seed
-from ..networks import MLP
+from ..networks import LayeredNetwork
 from .measurement import Leaf, Measurement
 from .prediction import OutputMoments
 
@@ -46,9 +46,9 @@ class Posterior(OutputMoments[Leaf], Generic[Leaf]):
     log_evidence: Leaf = eqx.field(kw_only=True)
     r"""$\log p(y)$ of the targets, PDLT (6.34) with its correction."""
     representation: Representation[Leaf] | None = eqx.field(kw_only=True)
-    """`None` where a kernel was given and there is no network, and at order 0 for data so large that kernels of hidden layers are
-    not kept."""
-    net: MLP | None = eqx.field(kw_only=True)
+    """`None` where a kernel was given and there is no network, for a `ResidualMLP`, whose layers pass on more than this, and at order 0 for
+    data so large that kernels of hidden layers are not kept."""
+    net: LayeredNetwork | None = eqx.field(kw_only=True)
     noise: float = eqx.field(kw_only=True, static=True)
     order: int | None = eqx.field(kw_only=True, static=True, default=None)
     """The order in 1/n of theory; `None` for a measurement, which has all orders."""

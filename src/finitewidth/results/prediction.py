@@ -9,7 +9,7 @@ from jaxtyping import Float
 from .._arrays import Array
 from .._errors import ArgumentError, DomainError
 from .._result import Result
-from ..networks import MLP
+from ..networks import LayeredNetwork
 from .flow import Ensemble
 from .measurement import Leaf, Measurement, on_leaf
 
@@ -109,7 +109,7 @@ class Prediction(OutputMoments[Leaf], Generic[Leaf]):
     """The way to the end: the first and the last moment, and those that were asked for."""
     problem: LearningProblem = eqx.field(kw_only=True)
     training: Training = eqx.field(kw_only=True)
-    net: MLP | None = eqx.field(kw_only=True, default=None)
+    net: LayeredNetwork | None = eqx.field(kw_only=True, default=None)
     """`None` where kernels were given instead of a network."""
     order: int | None = eqx.field(kw_only=True, static=True, default=None)
     """The order in 1/n of theory; `None` for a measurement."""

@@ -6,6 +6,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import finitewidth as fw
+from finitewidth.learning.end_of_training.leaps import KINDS
 from finitewidth.realised.parameters import Parameters
 
 MIX = fw.Activation(
@@ -157,12 +158,12 @@ def test_leaps_leave_what_theory_says():
     """PDLT (∞.61)-(∞.80): residuals of steps that are really made, and the two-step solution. A leap by the kernel of infinite width misses
     by the fluctuation of kernels, $n^{-1/2}$; one by the network's own by what that changes, $1/n$; what corrects for this, and theory, by
     the next order: $1/n^2$ for all that is made of the network's own kernel."""
-    left = {kind: [] for kind in (*fw.learning.end_of_training.leaps.KINDS, "predicted", "two steps")}
+    left = {kind: [] for kind in (*KINDS, "predicted", "two steps")}
     for width in WIDTHS:
         net, squares = network(width), {kind: [] for kind in left}
         for seed in SEEDS:
             params = fw.draw_parameters(net, seed)
-            for kind in fw.learning.end_of_training.leaps.KINDS:
+            for kind in KINDS:
                 made = fw.learning.leap(net, params, TRAIN, Y, kind)
                 after = fw.realised.apply(net, made.params, TRAIN)[-1] - Y
                 squares[kind].append(np.sum(after**2))

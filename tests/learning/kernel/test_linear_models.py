@@ -124,3 +124,17 @@ def test_bad_arguments():
         kernel_regression(np.eye(5), Y)
     with pytest.raises(DomainError, match="`width`"):
         gaussian_kernel(X, 0.0)
+
+
+def test_ridges_beside_scikit_learn():
+    """Its losses have no half, so that its `alpha` is twice our `ridge`; with what any number but two would give told apart."""
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.linear_model import Ridge
+
+    rng = np.random.default_rng(5)
+    x, y, asked, a = rng.normal(size=(6, 3)), rng.normal(size=(6, 2)), rng.normal(size=(4, 3)), 0.7
+    kernel = fw.learning.linear_kernel(np.concatenate([x, asked]))
+    theirs = KernelRidge(alpha=2 * a, kernel="linear").fit(x, y).predict(asked)
+    np.testing.assert_allclose(fw.learning.kernel_regression(kernel, y, ridge=a), theirs, rtol=1e-10)
+    weights = Ridge(alpha=2 * a, fit_intercept=False).fit(x, y).coef_
+    np.testing.assert_allclose(fw.learning.fit_linear_model(x, y, ridge=a), weights, rtol=1e-10)

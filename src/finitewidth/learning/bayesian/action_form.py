@@ -16,7 +16,8 @@ from ..._errors import DomainError
 from ...expansion import flow, quartic_coupling, running_metric
 from ...networks import MLP, as_mlp
 from ..positive_solve import positive_solve
-from .data import as_data, as_inputs
+from ..samples import as_samples
+from .data import as_data
 from .evidence import REMEDY
 
 
@@ -42,7 +43,7 @@ def action_form(
         ((1, 1), (1, 1, 1, 1))
     """
     x, y = as_data(as_mlp(net), x_train, y_train, 0.0)
-    together = np.concatenate([x, np.asarray(as_inputs(x_test, "x_test", net.widths[0]))])
+    together = np.concatenate([x, as_samples(net, x_test, "x_test")])
     theory = flow(net, together)
     K, v, g1 = (np.asarray(each) for each in (theory.K[-1], theory.v[-1], theory.g1[-1]))
     A, outputs = y.shape

@@ -10,12 +10,13 @@ from jaxtyping import Float, Int
 from ..._arrays import Array
 from ..._entry import entry, warn
 from ..._errors import ArgumentError, DomainError, ShapeError, ValidityWarning
-from ..._validation import as_count, as_floats, as_inputs, as_number
+from ..._validation import as_count, as_floats, as_number
 from ...kernels.kernel_map import kernel as last_kernel, kernel_recursion
-from ...networks import MLP, as_mlp
+from ...networks import MLP, LayeredNetwork, as_layered
 from ...results import Posterior, Representation
 from ..digits import TOLERANCE, Figures, difference, lost, may_be_lost, rounded_anew
 from ..positive_solve import KNOWN_TO
+from ..samples import as_samples, reading
 from . import correction
 from .blocks import check_memory, metric_blocks
 from .data import as_data, as_targets
@@ -29,12 +30,12 @@ _UNTRUSTED = 1.0  # size of the correction at which it is no correction any more
 
 @entry(remedy="call `tune`, or use fewer layers")
 def bayes(
-    net: MLP | None = None,
+    net: LayeredNetwork | None = None,
     x_train: Any = None,
     y_train: Any = None,
     x_test: Any = None,
     noise: float = 0.0,
-    order: int = 1,
+    order: int | None = None,
     *,
     kernel: Any = None,
     progress: bool | None = None,
@@ -52,10 +53,11 @@ def bayes(
     - `net`: the network, whose parameters are drawn from their initialisation: the prior.
     - `x_train`, `y_train`: inputs (N_train, n_0) and targets (N_train, n_L); for one output also (N_train,). Without noise, samples
       given twice with one target count once, and with two targets are refused.
-    - `x_test`: inputs (N_test, n_0).
+    - `x_test`: inputs (N_test, n_0). Without any the evidence and the representation of training inputs are what is left.
     - `noise`: the variance of independent noise on every target.
-    - `order`: 0 or 1 in $1/n$. Order 0 serves thousands of samples. Order 1 needs the four-point vertex, whose memory grows with the
-      fourth power of N_train: some tens. Test samples may be many, at a time that grows with their square.
+    - `order`: 0 or 1 in $1/n$; by default 1 for an `MLP`, and 0 for a `ResidualMLP` or a `kernel`, which know no other. Order 0
+      serves thousands of samples. Order 1 needs the four-point vertex, whose memory grows with the fourth power of N_train: some
+      tens. Test samples may be many, at a time that grows with their square.
     - `kernel`: instead of `net`, `x_train` and `x_test` the kernel of any Gaussian process on training, then test samples, shape
       (N_train + N_test, N_train + N_test); its outputs are those of `y_train`, and the order is 0.
     - `progress`: a progress bar on standard error; by default for long runs in a terminal.
@@ -67,18 +69,22 @@ def bayes(
         >>> fw.bayes(kernel=[[1.0, 0.5], [0.5, 1.0]], y_train=[2.0], order=0).mean.tolist()
         [[1.0]]
     """
-    noise, order = as_number(noise, "noise", low=0.0), as_count(order, "order", at_least=0)
+    noise = as_number(noise, "noise", low=0.0)
+    order = int(isinstance(net, MLP)) if order is None else as_count(order, "order", at_least=0)
     if order > 1:
         raise DomainError("order", order, "0 or 1")
     if kernel is not None:
         return _of_kernel(kernel, net, x_train, y_train, x_test, noise, order, progress)
     if net is None:
         raise ArgumentError("net", None, "a network, or `kernel`")
-    x, y = as_data(as_mlp(net), x_train, y_train, noise)
-    test = np.asarray(as_inputs(x_test, "x_test", net.widths[0]))
+    net = reading(as_layered(net), x_train, "x_train")
+    x, y = as_data(net, x_train, y_train, noise)
+    test = np.zeros((0, x.shape[1])) if x_test is None else as_samples(net, x_test, "x_test")
     together = np.concatenate([x, test])
     if order == 0:
         return _at_infinite_width(net, together, y, noise, progress)
+    if not isinstance(net, MLP):
+        raise ArgumentError("net", f"a {type(net).__name__} at order 1", "an MLP, or order=0")
     check_memory(net, len(x), len(test))
     return _to_first_order(net, together, y, noise, progress)
 
@@ -96,10 +102,14 @@ def log_evidence_of_data(net: MLP, x: Any, y: Any, noise: float, order: int) -> 
 
 
 def _at_infinite_width(
-    net: MLP, x: Float[np.ndarray, "D n_0"], y: Float[np.ndarray, "A n_L"], noise: float, progress: bool | None
+    net: LayeredNetwork,
+    x: Float[np.ndarray, "D n_0"],
+    y: Float[np.ndarray, "A n_L"],
+    noise: float,
+    progress: bool | None,
 ) -> Posterior[Array]:
     representation: Representation[Array] | None = None
-    if 8 * net.depth * len(x) ** 2 > _MOST_KEPT:
+    if not isinstance(net, MLP) or 8 * net.depth * len(x) ** 2 > _MOST_KEPT:
         K = np.asarray(last_kernel(net, x))
     else:
         kernels = np.asarray(kernel_recursion(net, net.first_kernel(x)))
@@ -249,6 +259,8 @@ def _of_kernel(
         raise ShapeError("kernel", f"shape {K.shape}", "a square matrix, training samples first")
     if not np.allclose(K, K.T, rtol=1e-10, atol=1e-10 * float(np.abs(K).max(initial=0.0))):
         raise DomainError("kernel", "a matrix that is not symmetric", "a symmetric matrix")
+    if y_train is None:
+        raise ArgumentError("y_train", "nothing", "targets of the first samples of `kernel`")
     targets = np.asarray(as_floats(y_train, "y_train"))
     if targets.ndim not in (1, 2) or not 0 < len(targets) <= len(K):
         raise ShapeError(
@@ -259,7 +271,10 @@ def _of_kernel(
 
 
 def _order_zero(
-    found: GaussianPosterior, noise: float, net: MLP | None, representation: Representation[Array] | None = None
+    found: GaussianPosterior,
+    noise: float,
+    net: LayeredNetwork | None,
+    representation: Representation[Array] | None = None,
 ) -> Posterior[Array]:
     tests, outputs = found.mean.shape
     wiring = np.broadcast_to(0.0, (tests, tests, outputs, outputs))

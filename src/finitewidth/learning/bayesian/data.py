@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..._errors import DomainError, ShapeError
-from ..._validation import as_floats, as_inputs
+from ..._errors import ArgumentError, DomainError, ShapeError
+from ..._validation import as_floats
+from ..samples import as_samples, outputs_of
 
 
 def as_targets(y: Any, argument: str, samples: int, outputs: int | None) -> Float[np.ndarray, "A n_L"]:
@@ -41,8 +42,10 @@ def as_data(
     net: Any, x_train: Any, y_train: Any, noise: float, inputs: str = "x_train", targets: str = "y_train"
 ) -> tuple[Float[np.ndarray, "A n_0"], Float[np.ndarray, "A n_L"]]:
     """Checked inputs and targets of a network, each input once unless there is `noise`."""
-    x = np.asarray(as_inputs(x_train, inputs, net.widths[0]))
-    y = as_targets(y_train, targets, len(x), net.widths[-1])
+    x = as_samples(net, x_train, inputs)
+    if y_train is None:
+        raise ArgumentError(targets, "nothing", "targets, one a sample")
+    y = as_targets(y_train, targets, len(x), outputs_of(net))
     if noise == 0:
         kept = distinct(x, y, targets)
         x, y = x[kept], y[kept]

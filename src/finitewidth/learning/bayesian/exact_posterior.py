@@ -14,12 +14,13 @@ from ..._compile import compiled_in_haste
 from ..._entry import entry, warn
 from ..._errors import DomainError
 from ..._random import key_of
-from ..._validation import as_ensemble, as_inputs, as_number
+from ..._validation import as_ensemble, as_number
 from ...ensembles.samplers import METHODS
 from ...networks import MLP, as_mlp
 from ...results import Measurement, Posterior, Representation
 from ...runs.lanes import lane_size
 from ...runs.run import run
+from ..samples import as_samples
 from .data import as_data
 from .weighted import WeightedSums, add_networks, jackknife, no_networks
 
@@ -66,7 +67,7 @@ def exact_posterior(
     noise = as_number(noise, "noise", low=0.0)
     networks, seed = as_ensemble(networks, seed, at_least=1000)
     x, y = as_data(as_mlp(net), x_train, y_train, noise)
-    test = np.asarray(as_inputs(x_test, "x_test", net.widths[0]))
+    test = as_samples(net, x_test, "x_test")
     _check_rank(net, len(x), noise)
     together = np.concatenate([x, test])
     sampler = METHODS["chain"](net, together)

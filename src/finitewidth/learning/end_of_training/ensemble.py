@@ -49,7 +49,6 @@ def predict_to_first_order(
     training, times = _moments(algorithm, rate, steps, time, record, len(y))
     values, vectors = positive_spectrum(kernels.Theta_train, "x_train")
     limit = kernels.Theta_cross @ vectors @ (pace.chain(values)[:, None] * (vectors.T @ y))
-    _check_memory(net, len(train), len(test))
     both = np.concatenate([train, test])
     condition = float(values[-1] / values[0])
     try:
@@ -205,10 +204,11 @@ def _moments(
     return schedule.training, schedule.times
 
 
-def _check_memory(net: MLP, train: int, test: int) -> None:
+def check_memory(net: MLP, train: int, test: int) -> None:
+    """`DomainError` where tensors of four samples would not fit."""
     samples = train + min(test, 2 * AT_ONCE)
     needed = 8 * (net.depth + 2) * (len(NAMES) + 1) * samples**4
     if needed > _MOST_BYTES:
-        got = f"{train} training samples at order 1, whose tensors of four samples take about {needed / 2**30:.3g} GB"
+        got = f"{train} training samples at order 1, whose tensors of four samples take about {needed / 2**30:.3g} GB and hours to fill"
         want = f"at most {_MOST_BYTES / 2**30:.3g} GB, which grow as N^4: use order=0, or fewer training samples"
         raise DomainError("x_train", got, want)

@@ -23,7 +23,7 @@ def fit_linear_model(features: Any, y_train: Any, ridge: float = 0.0) -> Float[n
 
     - `features`: $\phi_j(x_a)$, shape (N_train, n_f), one sample a row; put a column of ones for $\phi_0$.
     - `y_train`: targets (N_train, n_L).
-    - `ridge`: $a$.
+    - `ridge`: $a$, half of what scikit-learn's `Ridge(alpha=2 * a)` calls `alpha`.
 
     Examples:
         >>> fw.learning.fit_linear_model([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 2.0, 3.0]).round(6).tolist()
@@ -44,7 +44,8 @@ def kernel_regression(kernel: Any, y_train: Any, ridge: float = 0.0) -> Float[np
     **Arguments:**
 
     - `kernel`: on training inputs first and then test inputs, any of them; (N_train + N_test) square.
-    - `ridge`: $a$; at zero the pseudo-inverse, the limit of small ones.
+    - `ridge`: $a$ of the loss $\frac12\sum(z-y)^2 + a\sum W^2$, of which $2a$ comes to stand on the diagonal: half of what scikit-learn's
+      `KernelRidge(alpha=2 * a)` calls `alpha`, whose loss has no $\frac12$. At zero the pseudo-inverse, the limit of small ones.
 
     Examples:
         >>> kernel = [[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]]

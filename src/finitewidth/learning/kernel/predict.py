@@ -12,10 +12,10 @@ from ..._entry import entry, warn
 from ..._errors import ArgumentError, DomainError, UnknownNameError
 from ..._progress import ProgressBar
 from ..._validation import as_count, as_seed
-from ...networks import MLP
+from ...networks import MLP, LayeredNetwork, as_layered
 from ...results import Measurement, Prediction, Trajectory
 from ..end_of_training.algorithm import ALGORITHMS as FIRST_ORDER_ALGORITHMS
-from ..end_of_training.ensemble import predict_to_first_order
+from ..end_of_training.ensemble import check_memory, predict_to_first_order
 from ..end_of_training.finite_prediction import FinitePrediction
 from .cross_entropy import SampledLearner, end_of_cross_entropy, first_loss, first_outputs
 from .learners import BatchLearner, EndLearner, Learner, SpectralLearner, check_stable, largest_eigenvalue
@@ -47,7 +47,7 @@ def predict(
 
 @overload
 def predict(
-    net: MLP | None = None,
+    net: LayeredNetwork | None = None,
     x_train: Any = None,
     y_train: Any = None,
     x_test: Any = None,
@@ -70,7 +70,7 @@ def predict(
 
 @entry()
 def predict(
-    net: MLP | None = None,
+    net: LayeredNetwork | None = None,
     x_train: Any = None,
     y_train: Any = None,
     x_test: Any = None,
@@ -128,6 +128,9 @@ def predict(
     """
     first_order = as_count(order, "order", at_least=0) == 1
     known = FIRST_ORDER_ALGORITHMS if first_order else ALGORITHMS
+    if first_order and algorithm in ALGORITHMS and algorithm not in known:
+        want = f"one of {', '.join(known)}; or order=0, or `train`"
+        raise DomainError("algorithm", f"{algorithm!r} at order 1", want)
     if algorithm not in known:
         raise UnknownNameError("algorithm", algorithm, known)
     if loss not in ("mse", "cross_entropy"):
@@ -135,10 +138,10 @@ def predict(
     if order > 1:
         raise DomainError("order", order, "0 or 1")
     if first_order:
-        _check_first_order(loss, kernel=kernel, kappa=kappa, batch=batch)
+        _check_first_order(net, loss, x_train, x_test, kernel=kernel, kappa=kappa, batch=batch)
     kernels, problem = kernels_and_problem(net, x_train, y_train, x_test, kernel)
     if first_order:
-        assert net is not None
+        assert isinstance(net, MLP)
         return predict_to_first_order(net, kernels, problem, algorithm, rate, steps, time, record, progress)
     y = np.asarray(problem.y_train)
     schedule = as_schedule(algorithm, loss, time, rate, steps, batch, as_seed(seed), record, len(y))
@@ -157,7 +160,8 @@ def predict(
     return Prediction(**last, trajectory=trajectory, problem=problem, training=schedule.training, net=net, order=0)
 
 
-def _check_first_order(loss: str, **unwanted: Any) -> None:
+def _check_first_order(net: Any, loss: str, x_train: Any, x_test: Any, **unwanted: Any) -> None:
+    """What order 1 does not know, and what would take too long: before any work."""
     if loss != "mse":
         raise DomainError("loss", f"{loss} at order 1", "mse")
     for name, given in unwanted.items():
@@ -165,6 +169,10 @@ def _check_first_order(loss: str, **unwanted: Any) -> None:
             raise ArgumentError(
                 name, "a value at order 1", "none: corrections in 1/n need a network, and know nothing of it"
             )
+    if net is not None and not isinstance(as_layered(net), MLP):
+        raise ArgumentError("net", f"a {type(net).__name__} at order 1", "an MLP, or order=0")
+    if net is not None and np.ndim(x_train) == np.ndim(x_test) == 2:
+        check_memory(net, len(x_train), len(x_test))
 
 
 def _learner(kernels: TrainTestKernels, schedule: Schedule, kappa: Float[np.ndarray, "N N"] | None) -> Learner:

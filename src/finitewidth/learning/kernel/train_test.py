@@ -7,10 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from ..._errors import ArgumentError, DomainError, ShapeError
-from ..._validation import as_floats, as_inputs
+from ..._validation import as_floats
 from ...kernels.tangent_map import output_kernels
-from ...networks import MLP, as_mlp
+from ...networks import LayeredNetwork, as_layered
 from ...results import LearningProblem
+from ..samples import as_samples, outputs_of, reading
 
 _ROUNDING = 1e-10  # of a kernel, relative to its largest entry
 _SQUARE = 128  # rows and columns that are looked at together
@@ -52,7 +53,7 @@ class TrainTestKernels:
 
 
 def kernels_and_problem(
-    net: MLP | None, x_train: Any, y_train: Any, x_test: Any, kernel: Any
+    net: LayeredNetwork | None, x_train: Any, y_train: Any, x_test: Any, kernel: Any
 ) -> tuple[TrainTestKernels, LearningProblem]:
     """The kernels of a network on its inputs, or those that are given; and the targets as columns, one an output."""
     if kernel is None:
@@ -83,16 +84,18 @@ def as_targets(y_train: Any, samples: int | None = None, outputs: int | None = N
     return targets
 
 
-def _of_network(net: MLP | None, x_train: Any, y_train: Any, x_test: Any) -> tuple[TrainTestKernels, LearningProblem]:
+def _of_network(
+    net: LayeredNetwork | None, x_train: Any, y_train: Any, x_test: Any
+) -> tuple[TrainTestKernels, LearningProblem]:
     for argument, given in (("net", net), ("x_train", x_train), ("x_test", x_test)):
         if given is None:
             raise ArgumentError(
                 argument, "nothing", "a network, training and test inputs; or `kernel` instead of all three"
             )
-    widths = as_mlp(net).widths
-    train, test = (np.asarray(as_inputs(x, name, widths[0])) for x, name in ((x_train, "x_train"), (x_test, "x_test")))
-    targets = as_targets(y_train, len(train), widths[-1])
-    K, Theta = output_kernels(as_mlp(net), np.concatenate([train, test]))
+    net = reading(as_layered(net), x_train, "x_train")
+    train, test = (as_samples(net, x, name) for x, name in ((x_train, "x_train"), (x_test, "x_test")))
+    targets = as_targets(y_train, len(train), outputs_of(net))
+    K, Theta = output_kernels(net, np.concatenate([train, test]))
     return TrainTestKernels(np.asarray(Theta), np.asarray(K), len(train)), LearningProblem(targets, train, test)
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from ..._entry import warn
 from ..._errors import ArgumentError, BlowUpError, DomainError, ShapeError, UnknownNameError
-from ..._validation import as_count, as_inputs, as_number
+from ..._validation import as_count, as_number
 from ...kernels import frozen_ntk
 from ...networks import MLP, as_mlp
 from ...networks.shaped import BlockNetwork, ShapedMLP
@@ -16,6 +16,7 @@ from ...results import LearningProblem, Training
 from ..kernel.schedule import as_schedule
 from ..kernel.targets import as_probabilities
 from ..kernel.train_test import as_targets
+from ..samples import as_samples
 
 CURVATURE = {"mse": 1.0, "cross_entropy": 0.5}
 """The largest second derivative of a loss by the outputs of one sample."""
@@ -78,7 +79,7 @@ def plan_training(
     widths = as_mlp(net).widths
     if not isinstance(loss, str) or loss not in CURVATURE:
         raise UnknownNameError("loss", loss, CURVATURE)
-    train, test = (np.asarray(as_inputs(x, name, widths[0])) for x, name in ((x_train, "x_train"), (x_test, "x_test")))
+    train, test = (as_samples(net, x, name) for x, name in ((x_train, "x_train"), (x_test, "x_test")))
     targets = as_targets(y_train, len(train), widths[-1])
     if loss == "cross_entropy":
         targets = as_probabilities(targets)
