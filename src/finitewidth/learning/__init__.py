@@ -68,6 +68,7 @@ if TYPE_CHECKING:  # a file is loaded when a name of it is first used
         smooth_labels as smooth_labels,
         tangent_features as tangent_features,
     )
+    from .kernel.classifier import KernelNetworkClassifier as KernelNetworkClassifier
     from .kernel.regressor import KernelNetworkRegressor as KernelNetworkRegressor
     from .losses import LOSSES as LOSSES, Loss as Loss
     from .quadratic import (
@@ -108,6 +109,7 @@ _NAMES = {
         "optimal_stopping penultimate_step predict predict_along_line random_features regularisation_correlation "
         "regularisation_tensor rescaled_targets smooth_labels tangent_features"
     ),
+    ".kernel.classifier": "KernelNetworkClassifier",
     ".kernel.regressor": "KernelNetworkRegressor",
     ".losses": "LOSSES Loss",
     ".quadratic": (

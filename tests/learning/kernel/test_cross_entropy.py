@@ -127,7 +127,7 @@ def test_smoothed_labels():
 
 def test_what_is_refused():
     hard = np.eye(3)[[0, 1, 2, 0, 1]]
-    with pytest.raises(DomainError, match="smoothed ones, or a finite time"):
+    with pytest.raises(DomainError, match=r"`learning.smooth_labels`, or a finite `time`"):
         fw.predict(kernel=(THETA, K), y_train=hard, loss="cross_entropy")
     fw.predict(kernel=(THETA, K), y_train=hard, loss="cross_entropy", time=1.0, samples=2)
     with pytest.raises(DomainError, match="no probabilities"):

@@ -17,11 +17,12 @@ from ...results import Measurement, Prediction, Trajectory
 from ..end_of_training.algorithm import ALGORITHMS as FIRST_ORDER_ALGORITHMS
 from ..end_of_training.ensemble import check_memory, predict_to_first_order
 from ..end_of_training.finite_prediction import FinitePrediction
+from ..samples import outputs_of
 from .cross_entropy import SampledLearner, end_of_cross_entropy, first_loss, first_outputs
 from .learners import BatchLearner, EndLearner, Learner, SpectralLearner, check_stable, largest_eigenvalue
 from .schedule import ALGORITHMS, Schedule, as_schedule
 from .spectrum import DescentFilter, FlowFilter, spectrum
-from .targets import as_kappa, as_probabilities
+from .targets import as_kappa, as_probabilities, one_hot
 from .train_test import TrainTestKernels, kernels_and_problem
 
 _UNLEARNED = 1e-12  # the share of the first loss beyond which what is left at the end is no rounding
@@ -108,9 +109,10 @@ def predict(
     - `algorithm`: `"gradient_flow"` until `time`; `"gradient_descent"` of a finite `rate` below $2/\lambda_{\max}$, to the end unless a
       number of `steps` is given; `"sgd"` with `steps` and a `batch`; `"newton"`, one step, PDLT (10.30). At order 1 the first two, or
       `"two_step"`, two steps of second order, PDLT (∞.79).
-    - `loss`: `"mse"`, $\frac12\sum(z-y)^2$, in closed form at all times; or `"cross_entropy"` of targets that are probabilities. That one
-      is closed at the end of training alone, where hard labels are out of reach (`learning.smooth_labels`). Before it,
-      `samples` first outputs are drawn and followed, and every figure is a `Measurement` over them.
+    - `loss`: `"mse"`, $\frac12\sum(z-y)^2$, in closed form at all times; or `"cross_entropy"` of targets that are probabilities, or
+      class numbers from 0 on. That one is closed at the end of training alone, where hard labels are out of reach
+      (`learning.smooth_labels`). Before it, `samples` first outputs are drawn and followed, and every figure is a `Measurement` over
+      them.
     - `order`: 0 or 1 in 1/n. Order 1 needs tensors of four samples, whose memory grows with the fourth power of N_train: some tens.
     - `kernel`: $(\Theta, K)$ on training inputs first and then test inputs, or one matrix for both, which is Bayes, instead of
       a network with inputs. A $K$ of zeros is a network whose outputs start at zero.
@@ -139,6 +141,7 @@ def predict(
         raise DomainError("order", order, "0 or 1")
     if first_order:
         _check_first_order(net, loss, x_train, x_test, kernel=kernel, kappa=kappa, batch=batch)
+    y_train = one_hot(y_train, loss, None if net is None else outputs_of(as_layered(net)))
     kernels, problem = kernels_and_problem(net, x_train, y_train, x_test, kernel)
     if first_order:
         assert isinstance(net, MLP)
@@ -215,7 +218,11 @@ def _cross_entropy_trajectory(
         if training.rate is not None:  # the curvature of cross-entropy is at most 1/2
             check_stable(largest_eigenvalue(kernels.Theta_train), training.rate, "the training inputs", most=4.0)
         if (targets == 0).any():
-            raise DomainError("y_train", "probabilities of zero, out of reach", "smoothed ones, or a finite time")
+            raise DomainError(
+                "y_train",
+                "probabilities of zero, out of reach",
+                "those of `learning.smooth_labels`, or a finite `time`",
+            )
         mean, covariance, wiring = end_of_cross_entropy(kernels, targets)
         entropy = -float(np.sum(targets * np.log(targets)))
         return Trajectory(

@@ -21,6 +21,24 @@ def as_probabilities(y: Float[np.ndarray, "N n_L"]) -> Float[np.ndarray, "N n_L"
     return y
 
 
+def one_hot(y_train: Any, loss: str, outputs: int | None) -> Any:
+    """Class numbers, one a sample, as the rows that cross-entropy asks for; other targets as they are. Without a number of `outputs` as
+    many classes as there are."""
+    if (
+        loss != "cross_entropy"
+        or y_train is None
+        or np.ndim(y_train) != 1
+        or np.asarray(y_train).dtype.kind not in "iu"
+    ):
+        return y_train
+    classes = np.asarray(y_train)
+    count = max(2, int(classes.max(initial=0)) + 1) if outputs is None else outputs
+    if count > 1 and ((classes < 0) | (classes >= count)).any():
+        wrong = classes[(classes < 0) | (classes >= count)][0]
+        raise DomainError("y_train", f"class number {wrong}", f"numbers from 0 to {count - 1}: one class an output")
+    return np.eye(count)[classes] if count > 1 else y_train
+
+
 @entry()
 def smooth_labels(classes: Any, epsilon: float) -> Float[np.ndarray, "N n_L"]:
     r"""One-hot labels made reachable: $p = 1-\epsilon$ for the class of each sample and $\frac\epsilon{n_L-1}$ for each other.

@@ -14,7 +14,7 @@ from ...networks import MLP, as_mlp
 from ...networks.shaped import BlockNetwork, ShapedMLP
 from ...results import LearningProblem, Training
 from ..kernel.schedule import as_schedule
-from ..kernel.targets import as_probabilities
+from ..kernel.targets import as_probabilities, one_hot
 from ..kernel.train_test import as_targets
 from ..samples import as_samples
 
@@ -80,7 +80,7 @@ def plan_training(
     if not isinstance(loss, str) or loss not in CURVATURE:
         raise UnknownNameError("loss", loss, CURVATURE)
     train, test = (as_samples(net, x, name) for x, name in ((x_train, "x_train"), (x_test, "x_test")))
-    targets = as_targets(y_train, len(train), widths[-1])
+    targets = as_targets(one_hot(y_train, loss, widths[-1]), len(train), widths[-1])
     if loss == "cross_entropy":
         targets = as_probabilities(targets)
     largest = float(np.linalg.eigvalsh(np.asarray(frozen_ntk(net, train)))[-1])

@@ -92,7 +92,8 @@ def train(
       needs memory of order width times number of questions, nothing of width times width: for networks of thousands to hundreds
       of thousands of neurons a layer. Its cost grows with the square of the number of *different* questions, about
       `steps` times the number of samples: take few samples.
-    - `loss`: `"mse"`, $\frac12\sum(z-y)^2$, or `"cross_entropy"` of targets that are probabilities; sums over samples.
+    - `loss`: `"mse"`, $\frac12\sum(z-y)^2$, or `"cross_entropy"` of targets that are probabilities, or class numbers from 0 on;
+      sums over samples.
     - `batch`: how many samples a step sees, in epochs shuffled by `seed`; or the samples of each step, the same for all networks.
       All samples unless given. The loss that is kept is always that of all of them.
     - `record`: the steps at which outputs on `x_test` are kept, beside the first and the last. Lazy weights pay for each.
