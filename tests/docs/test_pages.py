@@ -2,9 +2,13 @@
 
 import ast
 import builtins
+import contextlib
+import importlib
 import importlib.util
 import inspect
+import io
 import re
+import shlex
 import subprocess
 import sys
 import warnings
@@ -228,6 +232,38 @@ def test_small_examples_are_small():
 def test_every_test_named_on_a_page_exists(page):
     named = re.findall(r"`(tests/[\w/]+\.py(?:::\w+)+)`", page.read_text("utf-8"))
     assert [test for test in named if not capabilities.is_test(test, REPOSITORY)] == []
+
+
+COMMAND_LINE = importlib.import_module("finitewidth.cli.main")  # a function has its name
+
+
+def commands(text):
+    """What follows `finitewidth` in lines of a shell and in code between backticks."""
+    return re.findall(r"(?:^|`|/)finitewidth +([a-z][^`#\n]*)", text, re.MULTILINE)
+
+
+def refused(command):
+    """Whether the command line knows no such command or option."""
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            COMMAND_LINE._parser().parse_args(shlex.split(command))
+        except SystemExit as done:
+            return done.code != 0
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_command_on_a_page_is_one(page):
+    assert [command for command in commands(page.read_text("utf-8")) if refused(command)] == []
+
+
+def test_a_command_that_is_none_is_found():
+    page = "`finitewidth reprot --depth 3`\n\n```sh\nfinitewidth report --deep 3   # deep\n.venv/bin/finitewidth report\n```\n"
+    assert [command.strip() for command in commands(page) if refused(command)] == [
+        "reprot --depth 3",
+        "report --deep 3",
+    ]
+    assert len(commands(page)) == 3
 
 
 def missing_names(text):
