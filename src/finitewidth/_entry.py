@@ -56,7 +56,7 @@ def entry(
             except (OverflowError, ZeroDivisionError) as error:
                 raise _blow_up(function, args, kwargs, remedy) from error
             except (MemoryError, jax.errors.JaxRuntimeError) as error:
-                if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+                if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
                     raise _too_large(signature.signature.bind(*args, **kwargs).arguments, error) from error
                 raise
             if not is_traced(result):

@@ -122,6 +122,7 @@ def test_informations_are_differences_of_entropies():
         (lambda: neuron_entropy(0.0, 0.1), "G"),
         (lambda: action_couplings(-1.0, 1.0, 10), "G"),
         (lambda: fw.information(fw.MLP("relu", (2, 8, 1)), [[1.0, 0.5]], groups=(1, 1)), "groups"),
+        (lambda: fw.information(fw.MLP("relu", (2, 8, 1)), [[1.0, 0.5]], groups=(4, 4, 1)), "groups"),
         (lambda: fw.information(fw.MLP("relu", (2, 8, 1)), [[1.0, 0.5]], networks=10), "networks"),
     ],
 )

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._entry import entry
-from .._errors import ShapeError
+from .._errors import DomainError, ShapeError
 from .._validation import as_count, as_ensemble, as_inputs
 from ..critical.one_input.second_order import SecondOrder, second_order
 from ..ensembles import metric_samples
@@ -72,7 +72,10 @@ def information(
     count, seed = as_ensemble(networks, seed, at_least=_FEWEST)
     if isinstance(net, ResidualMLP):
         return information_with_skips(net, x, sizes, count, seed)
-    inputs = np.asarray(as_inputs(x, "x", as_mlp(net).widths[0]))[:2]
+    widest = max(as_mlp(net).widths[1:])
+    if sum(sizes) > max(widest, len(sizes)):  # one each is asked of narrow layers too, as if there were three neurons
+        raise DomainError("groups", f"{sum(sizes)} neurons", f"at most {widest}, as the widest layer has")
+    inputs = np.asarray(as_inputs(x, "x", net.widths[0]))[:2]
     first = np.asarray(net.first_kernel(inputs))[0, 0]
     theory = SecondOrder(*map(np.asarray, second_order(net.activation, jnp.asarray(first), net.layers[1:])))
     metrics = metric_samples(net, inputs, networks=count, seed=seed)

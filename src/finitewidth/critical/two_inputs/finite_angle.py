@@ -14,6 +14,7 @@ from ..._arrays import Array
 from ..._compile import compiled_in_haste
 from ..._entry import entry
 from ..._errors import DomainError
+from ..._memory import check_layers
 from ..._result import Result
 from ..._validation import as_count, as_floats, as_number, is_concrete
 from ...activations import Activation, ScaleInvariant, as_activation
@@ -97,7 +98,8 @@ def angle_flow(
     sigma = as_scale_invariant(activation)
     angle = as_angle(psi)
     norm = as_number(K_d, "K_d", low=0.0)
-    angles = _flow(jnp.asarray(corner_strength(sigma)), angle, as_count(depth, "depth"))
+    check_layers(as_count(depth, "depth"))
+    angles = _flow(jnp.asarray(corner_strength(sigma)), angle, depth)
     return AngleFlow(angles, norm * jnp.cos(angles / 2) ** 2, norm * jnp.sin(angles / 2) ** 2)
 
 
