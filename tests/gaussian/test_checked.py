@@ -27,6 +27,8 @@ def test_lists_and_numbers_do():
     [
         (lambda: gaussian.pair_moment(jnp.tanh, 0, 0, 1.0, 0.5, 2.0), "`f`"),
         (lambda: gaussian.pair_moment(RELU, -1, 0, 1.0, 0.5, 2.0), "`i`"),
+        (lambda: gaussian.pair_moment(RELU, 10**9, 0, 1.0, 0.5, 2.0), "`i`.*at most 32"),
+        (lambda: gaussian.pair_moment(RELU, 0, 33, 1.0, 0.5, 2.0), "`j`: got 33"),
         (lambda: gaussian.pair_moment(RELU, 0, 0, -1.0, 0.5, 2.0), "`Kaa`"),
         (lambda: gaussian.pair_moment(RELU, 0, 0, 1.0, 1.5, 2.0), "`Kab`.*beyond"),
         (lambda: gaussian.pair_moment(RELU, 0, 0, [1.0, 1.0], 0.5, [2.0] * 3), "`Kab`.*shapes"),

@@ -13,6 +13,7 @@ from . import line, pairs, sign_moments
 from .function import Function
 
 _MOST_FACTORS, _MOST_BARE = 4, 2
+_MOST_DERIVATIVES = 32
 _ROUNDING = 1e-12
 
 
@@ -25,6 +26,9 @@ def pair_moment(f: Function, i: int, j: int, Kaa: Any, Kab: Any, Kbb: Any) -> Ar
         0.364299
     """
     orders = as_count(i, "i", at_least=0), as_count(j, "j", at_least=0)
+    if max(orders) > _MOST_DERIVATIVES:  # each is a program in which those before it stand several times
+        name = "i" if orders[0] > _MOST_DERIVATIVES else "j"
+        raise DomainError(name, max(orders), f"at most {_MOST_DERIVATIVES} derivatives")
     aa, ab, bb = _variances(Kaa, "Kaa", 0.0), as_floats(Kab, "Kab"), _variances(Kbb, "Kbb", 0.0)
     try:
         np.broadcast_shapes(aa.shape, ab.shape, bb.shape)
