@@ -60,13 +60,17 @@ def asked_for(config):
     return {mark for mark in ON_DEMAND if config.getoption(f"--{mark}")}
 
 
+def is_worker(config):
+    """Whether this is one of several processes that share the tests, with the environment of who started them."""
+    return hasattr(config, "workerinput")
+
+
 def pytest_configure(config):
     """For what modules share, too, which is made before their first test."""
     if asked_for(config):
         return
     jax.config.update("jax_disable_most_optimizations", True)
-    is_worker = hasattr(config, "workerinput")  # which has the environment of who started it
-    if not is_worker and "XLA_FLAGS" not in os.environ and compiler_knows(HASTE):
+    if not is_worker(config) and "XLA_FLAGS" not in os.environ and compiler_knows(HASTE):
         os.environ["XLA_FLAGS"] = HASTE
 
 
@@ -91,10 +95,9 @@ def pytest_collection_finish(session):
     """Traces of programs are many small objects that live long: to look for rubbish among them as usual takes a tenth of the time."""
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
-    if not asked_for(session.config):
-        threadpoolctl.threadpool_limits(
-            1
-        )  # each worker has one core: threads of linear algebra would wait for each other
+    if is_worker(session.config) or not asked_for(session.config):
+        # Each worker has one core: threads of linear algebra would wait for each other.
+        threadpoolctl.threadpool_limits(1)
 
 
 @pytest.fixture(autouse=True)
