@@ -140,7 +140,30 @@ def test_gradients_on_both_sides(factor, problems):
         assert (
             f"by a factor of {max(factor, 1 / factor):.3g} in mean square within 11 layers, 1.26 a layer" in advice[0]
         )
+        assert ("a smaller variance of weights" if factor > 1 else "a larger variance of weights") in advice[0]
     assert verdicts(np.ones(40), np.zeros(40), 1 / np.arange(1.0, 41.0))[0] == ()  # a power of depth
+
+
+def test_what_keeps_gradients_up():
+    """The cures that are named, on networks: tanh with biases, ordered, at C_W = 1.5 and C_b = 0.3."""
+
+    def model(params, x):
+        (layers, skip), signals, z = params, {}, x
+        for i, (W, b) in enumerate(layers):
+            z = (z if i == 0 else np.tanh(z)) @ W.T + b + (skip * z if i else 0)
+            signals[f"layer {i}"] = z
+        return signals
+
+    def last(C_W, C_b, skip=0.0):
+        random = np.random.default_rng(0)
+        layers = [(W, random.normal(size=100) * C_b**0.5) for W in drawn(C_W, depth=15, width=100)]
+        found = fw.diagnose(model, (layers, skip), np.random.default_rng(1).normal(size=(6, 100)))
+        return found.problems, found.differences[-1]
+
+    problems, ordered = last(1.5, 0.3)
+    assert "gradients vanish" in problems
+    for cure in ((2.5, 0.3), (1.5, 0.03), (1.5, 0.3, 0.5)):
+        assert last(*cure)[1] > 5 * ordered
 
 
 def test_gradients_that_go_with_signals_are_not_named_twice():

@@ -212,8 +212,8 @@ def _of_gradients(differences: Float[np.ndarray, " small"]) -> tuple[str, str] |
             "variance of weights, such as `criticality(activation)` says, or weaker residual branches."
         )
     return "vanish", (
-        f"Small differences between inputs shrink by a factor of {1 / factor:.3g} in mean square {within.format(1 / per_layer)}: take a "
-        "larger variance of weights and smaller biases, such as `criticality(activation)` says, or skip connections."
+        f"Small differences between inputs shrink by a factor of {1 / factor:.3g} in mean square {within.format(1 / per_layer)}: a "
+        "larger variance of weights or skip connections keep them up, and smaller biases where activations saturate."
     )
 
 
