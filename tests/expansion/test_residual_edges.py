@@ -1,5 +1,6 @@
 """Residual networks of one layer, and activations whose kinks their averages over several inputs cannot hold."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -30,13 +31,30 @@ def test_kinks_of_several_inputs_are_refused_at_the_door(monkeypatch, activation
         fw.flow(net, X, through=through)
 
 
+def traced(activation, depth, inputs, through):
+    """Without compiling, which takes far longer."""
+    net = fw.ResidualMLP(activation, width=8, depth=depth, gamma=0.5, C_b=0.1)
+    return jax.eval_shape(lambda K: fw.flow(net, kernel=K, through=through).V, jnp.eye(inputs))
+
+
 @pytest.mark.measured
-def test_what_is_not_refused():
-    """A continuous slope is enough for the vertex; one layer with a skip has no two depths; one input is always possible."""
-    for activation, depth, x in (("elu", 3, X), (hinge, 2, X), (hinge, 3, X[:1])):
-        net = fw.ResidualMLP(activation, width=8, depth=depth, gamma=0.5, C_b=0.1)
-        assert np.isfinite(fw.flow(net, x).V).all()
-    assert np.isfinite(fw.flow(net, X[:1], through="ntk").H1).all()
+@pytest.mark.parametrize(
+    ("activation", "depth", "inputs", "through"),
+    [("elu", 3, 2, "vertex"), (hinge, 2, 2, "vertex"), (hinge, 3, 1, "ntk"), (abs, 3, 2, "ntk")],
+    ids=["ELU's vertex", "one layer that persists", "one input", "two half-lines"],
+)
+def test_what_is_not_refused(activation, depth, inputs, through):
+    assert traced(activation, depth, inputs, through).shape == (depth, *[inputs] * 4)
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize(("activation", "through"), [(hinge, "vertex"), ("elu", "ntk")])
+def test_no_more_is_refused_than_has_to_be(monkeypatch, activation, through):
+    """Beyond the door the averages themselves refuse it."""
+    for place in ("persistent", "persistent_tangent"):
+        monkeypatch.setattr(f"finitewidth.expansion.{place}.refuse_kinks", lambda *_, **__: None)
+    with pytest.raises(fw.DomainError, match="across a kink"):
+        traced(activation, 3, 2, through)
 
 
 @pytest.mark.parametrize("outputs", [None, 3])
