@@ -99,7 +99,7 @@ def jacobians(params, x):
 
 
 @pytest.mark.parametrize(("C_W", "problems"), [(9.0, ("gradients explode",)), (1.6, ()), (0.4, ("signals vanish",))])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_differences_grow_as_gradients_do(C_W, problems, dtype):
     """PDLT (5.54), (9.88): the trace of J'J, which is that of JJ', in standard errors of random directions; saturated tanh networks are
     chaotic while their signals stay as they are, whether two inputs lie close together or not."""
@@ -189,7 +189,18 @@ def test_where_gradients_cannot_be_looked_at():
     def noisy(params, x):
         return {"first": random.normal(size=(3, 8)), "second": random.normal(size=(3, 8))}
 
-    for found in (fw.diagnose(of_tokens, None, np.array([1, 2, 3])), fw.diagnose(noisy, None, np.ones((3, 2)))):
+    def of_known(params, x):
+        return {"first": np.stack([embedding[{0.0: 0, 1.0: 1}[float(one)]] for one in x]), "second": embedding[:2]}
+
+    def nan_beside(params, x):
+        return {"first": embedding[:2] + x[:, None], "second": embedding[:2] + np.where(x[:, None] % 1 == 0, 0, np.nan)}
+
+    for found in (
+        fw.diagnose(of_tokens, None, np.array([1, 2, 3])),
+        fw.diagnose(noisy, None, np.ones((3, 2))),
+        fw.diagnose(of_known, None, np.array([0.0, 1.0])),
+        fw.diagnose(nan_beside, None, np.array([0.0, 1.0])),
+    ):
         assert found.differences is None
         assert str(found).startswith(
             "No problem found in sizes and correlations of signals.\nGradients were not looked at"

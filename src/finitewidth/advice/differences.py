@@ -12,30 +12,36 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-# Of the size of the inputs: as small as models in single precision can tell. In half precision their rounding is larger.
-_STEP, _STEP_IN_HALF_PRECISION = 1e-3, 0.06
+from .._errors import ArgumentError
+
+_STEP = 1e-3  # of the size of the inputs: as small as models in single precision can tell
 _DIRECTIONS = 4  # averaged over, for each input
 # Mean squares relative to those of signals between which differences are neither rounding nor saturated.
 _ROUNDING, _LINEAR = 1e-12, 1e-2
+_ROOM = 100.0  # a factor by which they have to be able to grow before that, or nothing is learned
 
 
 def grown_differences(
     signals_at: Callable[[Any], list[np.ndarray]], x: Any, signals: list[np.ndarray]
 ) -> Float[np.ndarray, " layers"] | None:
     """The mean square of differences by layer, in units of that of the signals; `None` if they cannot be tried: inputs are not
-    floating-point numbers, or the function answers nearly the same ones with other signals, or with the very same."""
+    floating-point numbers, or the function answers nearly the same ones with other signals, with the very same, or not at all."""
     if not _is_floating(x):
         return None
     inputs, random = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x).astype(float), np.random.default_rng(0)
-    step = (_STEP if x.dtype.itemsize > 2 else _STEP_IN_HALF_PRECISION) * float(np.sqrt(np.mean(inputs**2)))
+    step = _STEP * float(np.sqrt(np.mean(inputs**2)))
     found = np.zeros(len(signals))
     for _ in range(_DIRECTIONS):
-        near = signals_at(_like(inputs + step * random.standard_normal(inputs.shape), x))
+        try:
+            near = signals_at(_like(inputs + step * random.standard_normal(inputs.shape), x))
+        except ArgumentError:  # a function that takes the inputs given, and none beside them
+            return None
         if [each.shape for each in near] != [each.shape for each in signals]:
             return None
-        found += [np.mean((one - other) ** 2) / np.mean(other**2) for one, other in zip(near, signals, strict=True)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            found += [np.mean((one - other) ** 2) / np.mean(other**2) for one, other in zip(near, signals, strict=True)]
     found /= _DIRECTIONS
-    return found if _ROUNDING < found[0] < _LINEAR else None
+    return found if np.isfinite(found).all() and _ROUNDING < found[0] < _LINEAR / _ROOM else None
 
 
 def while_small(relative: Float[np.ndarray, " layers"]) -> int:
