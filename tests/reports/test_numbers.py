@@ -31,6 +31,7 @@ def test_columns_of_numbers():
     assert digits([1 / 3, 20.0], 3) == ("0.333", "20")
     assert rounded([1 / 3, 146.0, 1.46e9], 2) == ("0.33", "150", "1.5e+09")
     assert with_errors(np.array([1.0, 2.0]), np.array([0.0, 0.1])) == ("1", "2.00(10)")
+    assert with_errors([3.78, 2.0], [0.86, 0.1], [False, True]) == ("3.8(?)", "2.00(10)")
 
 
 def test_plain_types():

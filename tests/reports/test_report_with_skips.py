@@ -151,7 +151,7 @@ def test_a_last_layer_with_a_skip_is_scaled_too():
         (0.6, 0.099, True, "Depth and width are fine"),
         (0.6, 0.101, True, "hidden layers of about 17 neurons"),
         (0.6, 0.25, True, "hidden layers of about 40 neurons"),
-        (0.6, 0.25, False, "make this report again with `fw.tune(net)`"),
+        (0.6, 0.25, False, "ask for a report on `net`, the network of these lines"),
         (1.0, 0.25, False, "Take skips with gamma² below one"),
     ],
 )

@@ -14,6 +14,7 @@ from finitewidth.reports.section import Section, Tone
 from finitewidth.reports.sections.agreement import about_agreement
 from finitewidth.reports.sections.criticality import about_criticality, advice
 from finitewidth.reports.sections.fates import share_columns, verdict
+from finitewidth.reports.sections.layers import about_layers
 from finitewidth.reports.sections.network import sentence
 from finitewidth.reports.sections.training import about_training
 from finitewidth.reports.sections.validity import about_validity, regime
@@ -47,6 +48,23 @@ def test_a_spread_beyond_the_mean_is_not_given_in_per_cent(comparison):
     assert "2.5 times its mean" in about_validity(net, 6.25).parts[0].text
     assert "up to about 25 % of V" in about_agreement(comparison, 0.25).parts[1].text
     assert "more than the whole of V" in about_agreement(comparison, 6.25).parts[1].text
+
+
+def test_one_layer_has_no_depth_over_width():
+    """Kernel and gradients of one linear layer are the same in every network."""
+    (said,) = about_validity(MLP("tanh", (2, 1)), 0.0).parts
+    assert said.text == "The kernel of one layer is the same in every network: nothing depends on depth or width."
+
+
+def test_errors_that_mean_nothing_are_not_shown():
+    """A million networks, and too few for V in the third layer."""
+    theory = made_up.theory()
+    measured = made_up.perfect(theory, networks=1_000_000)
+    details = about_layers(theory, measured, None, compare_flows(theory, measured)).parts[1]
+    columns = details.parts[0].columns
+    G, V = (next(column for column in columns[start:] if column.head == "measured") for start in (2, 4))
+    assert "(?)" not in "".join(G.cells)
+    assert [cell.endswith("(?)") for cell in V.cells] == [False, False, True]
 
 
 def test_an_infinite_spread_is_said():

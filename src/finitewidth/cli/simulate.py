@@ -88,7 +88,8 @@ def _data(net: "MLP | ResidualMLP", x: "np.ndarray", measured: "Flow") -> dict[s
 
 
 def _parts(net: "MLP | ResidualMLP", measured: "Flow") -> "tuple[Part, ...]":
-    """The first input and its product with the second; digits in parentheses are standard errors of the last ones."""
+    """The first input and its product with the second; digits in parentheses are standard errors of the last ones, (?) where a few
+    networks decide."""
     from ..reports.numbers import with_errors
     from ..reports.section import BY_LAYER, Column, Table, Tone, Words
 
@@ -98,7 +99,7 @@ def _parts(net: "MLP | ResidualMLP", measured: "Flow") -> "tuple[Part, ...]":
     columns = [Column("layer", tuple(str(layer) for layer in range(1, net.depth + 1)))]
     for name, found, index in shown:
         entry = found[(slice(None), *index)]
-        columns.append(Column(name, with_errors(entry.mean, entry.standard_error)))
+        columns.append(Column(name, with_errors(entry.mean, entry.standard_error, entry.trustworthy.tolist())))
     ensemble = measured.known_ensemble()
     title = f"{net!r}, {ensemble.networks} networks, method {ensemble.method}"
     return Words(title, Tone.STRONG), Table(tuple(columns), lines=BY_LAYER)

@@ -29,6 +29,10 @@ def with_error(mean: float, error: float) -> str:
     return f"{mean:.{digits}f}({round(error * 10**digits)})"
 
 
-def with_errors(means: Iterable[float], errors: Iterable[float]) -> tuple[str, ...]:
-    """Each rounded to its standard error."""
-    return tuple(with_error(float(mean), float(error)) for mean, error in zip(means, errors, strict=True))
+def with_errors(means: Iterable[float], errors: Iterable[float], told: Iterable[bool] | None = None) -> tuple[str, ...]:
+    """Each rounded to its standard error; a question mark in place of one that cannot be `told`."""
+    pairs = [(float(mean), float(error)) for mean, error in zip(means, errors, strict=True)]
+    known = [True] * len(pairs) if told is None else list(told)
+    return tuple(
+        with_error(*pair) if known_one else f"{pair[0]:.2g}(?)" for pair, known_one in zip(pairs, known, strict=True)
+    )

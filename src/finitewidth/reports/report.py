@@ -116,7 +116,7 @@ def report(
     sections = [
         about_in_short(net.depth, kernel, training.data, fluctuation, typical, comparison, at_depth),
         about_criticality(net, verdict),
-        about_layers(theory, measured, _slope(net, verdict)),
+        about_layers(theory, measured, _slope(net, verdict), comparison),
         training,
         about_validity(net, fluctuation),
     ]
@@ -156,7 +156,7 @@ def _of_residual(
     sections = (
         about_residual_in_short(net, tuned, verdict.point is not None, kernel, fluctuation, comparison),
         about_criticality(net, verdict),
-        about_layers(theory, measured, residual_nu(net.activation, float(net.gamma)) if tuned else None),
+        about_layers(theory, measured, residual_nu(net.activation, float(net.gamma)) if tuned else None, comparison),
         about_validity(net, fluctuation),
         about_agreement(comparison, fluctuation),
         about_words(),

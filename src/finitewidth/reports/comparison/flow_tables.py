@@ -31,7 +31,7 @@ def cannot_tell(silent: int, entries: int, method: str) -> str:
     return (
         f"{silent} of {entries} entries cannot tell: their means and standard errors are decided by a few networks, or, where "
         "networks differ as much as theory says, by networks too rare to be among those drawn. They count neither for nor against theory. "
-        f"More networks{other} or larger widths would tell."
+        f"More networks{other} or larger widths can tell."
     )
 
 

@@ -115,11 +115,10 @@ class Comparison(Deviations):
 
     def noticed(self, name: str) -> float:
         """By which share of its own size theory of a quantity would have to be off in every entry to be noticed in each layer that can
-        tell; infinite where theory is zero, or nothing can tell."""
-        told = (self.quantity == name) & self.trustworthy & (self.standard_error > 0)
+        tell and in which it is not zero; infinite if there is none."""
+        told = (self.quantity == name) & self.trustworthy & (self.standard_error > 0) & (self.theory != 0)
         edge = reach(largest_by_chance(max(1, self._largest()[1])), self.effective[told], self.networks)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = edge * self.standard_error[told] / np.abs(self.theory[told])
+        shares = edge * self.standard_error[told] / np.abs(self.theory[told])
         found = [shares[self.layer[told] == layer].min() for layer in np.unique(self.layer[told])]
         return float(max(found, default=np.inf))
 

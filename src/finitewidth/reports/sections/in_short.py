@@ -200,7 +200,8 @@ def of_agreement(verdict: Verdict, networks: int, silent: str) -> str:
         case Verdict.IN_PART:
             return f"{drawn} agree where so many can tell. They cannot for {silent}: a few rare networks decide these averages."
         case Verdict.DISAGREE:
-            return f"{drawn} differ by more than noise: go by the measured numbers{f', but for {silent}' if silent else ''}."
+            but = f", except for {silent}, which a few rare networks decide" if silent else ""
+            return f"{drawn} differ by more than noise: go by the measured numbers{but}."
         case Verdict.CANNOT_TELL:
             return f"{drawn} cannot be compared for {silent}: too few of them decide these averages."
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...figures import flow_by_depth
 from ...results import Flow, Measurement
+from ..comparison.flows import Comparison
 from ..numbers import digits, with_errors
 from ..plain import plain
 from ..section import BY_LAYER, Bars, Column, Details, Drawing, Section, Sparkline, Table
@@ -16,14 +17,16 @@ _CAPTION = (
     "Lines: theory. Points: networks, with standard errors. Shaded: one standard deviation between networks (left), "
     "the orders in 1/n that are left out (right). Dashed: the law of a deep critical network."
 )
-_NOTE = "G = K + G1/n. Digits in parentheses are standard errors of the last digits."
+_NOTE = (
+    "G = K + G1/n. Digits in parentheses are standard errors of the last digits; (?) where a few rare networks decide."
+)
 
 
-def about_layers(theory: Flow, measured: Flow, nu: float | None) -> Section:
-    r"""`nu` is the slope of the fluctuation deep in a network that is critical."""
+def about_layers(theory: Flow, measured: Flow, nu: float | None, comparison: Comparison) -> Section:
+    r"""`nu` is the slope of the fluctuation deep in a network that is critical; the `comparison` knows whose errors can be trusted."""
     columns = _columns(theory, measured)
     drawing = Drawing("flow", partial(flow_by_depth, theory, measured, nu=nu), _CAPTION)
-    parts = drawing, Details("All layers, first input", (_table(columns),)), *_curves(columns)
+    parts = drawing, Details("All layers, first input", (_table(columns, comparison),)), *_curves(columns)
     return Section("layers", "Kernel and fluctuation by depth", plain(columns), parts)
 
 
@@ -61,7 +64,7 @@ def _both(of: Callable[[Any], np.ndarray], measurement: Measurement) -> dict[str
     return {"mean": of(measurement.mean), "standard_error": of(measurement.standard_error)}
 
 
-def _table(columns: dict[str, Any]) -> Table:
+def _table(columns: dict[str, Any], comparison: Comparison) -> Table:
     """The first input."""
 
     def theory(name: str) -> np.ndarray:
@@ -69,7 +72,8 @@ def _table(columns: dict[str, Any]) -> Table:
 
     def measured(name: str) -> tuple[str, ...]:
         found = columns["measured"][name]
-        return with_errors(found["mean"][:, 0], found["standard_error"][:, 0])
+        told = comparison.trustworthy[comparison.component == ("G(0,0)" if name == "G" else "V(00)(00)")]
+        return with_errors(found["mean"][:, 0], found["standard_error"][:, 0], told.tolist())
 
     fluctuation = theory("relative_fluctuation")
     return Table(

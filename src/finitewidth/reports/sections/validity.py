@@ -68,7 +68,11 @@ def about_validity(net: MLP | ResidualMLP, fluctuation: float) -> Section:
         Fact("largest V/(nK²)", f"{fluctuation:.4g}"),
         Fact("regime", found.label),
     )
-    return Section("validity", "Depth over width", plain(data), (Words(sentence(spread, found.meaning)),), facts)
+    said = sentence(spread, found.meaning) if net.depth > 1 else _ONE_LAYER
+    return Section("validity", "Depth over width", plain(data), (Words(said),), facts)
+
+
+_ONE_LAYER = "The kernel of one layer is the same in every network: nothing depends on depth or width."
 
 
 def sentence(spread: float, meaning: str) -> str:

@@ -16,7 +16,8 @@ _OF_MLPS = {
     "critical": "initialised so that both factors are one, or tend to one with depth.",
     "universality class": "how an activation behaves there; activations of one class have the same powers of depth.",
     "tangent kernel": "the sum of squared gradients, weighted by learning rates: how far a step of gradient descent moves an output.",
-    "standard error": "of a measured mean. Deviations of a few of them are noise, the more so the more entries are looked at.",
+    "standard error": "of a measured mean. Deviations of a few of them are noise, the more so the more entries are looked at; (?) "
+    "stands where a few rare networks decide a mean, and no error can be given.",
 }
 _OF_TRANSFORMERS = {
     "gamma": "the weight of a branch: each block makes sqrt(1 - gamma²) x + gamma branch(x) of its tokens x.",

@@ -83,7 +83,7 @@ def optimiser(net: ResidualMLP, other: Alternative | None) -> str:
     )
 
 
-_LOOK_AGAIN = "Initialised so, networks differ by other numbers than above: make this report again with `fw.tune(net)`."
+_LOOK_AGAIN = "Initialised so, networks differ by other numbers than above: ask for a report on `net`, the network of these lines."
 
 
 def of_width(net: ResidualMLP, fluctuation: float) -> str:
