@@ -299,10 +299,9 @@ print(max(asked), status("VmHWM") - before)
     [
         ("fw.flow(net, inputs(N))", 50),
         ("fw.flow(net, inputs(N), through='ntk')", 36),
-        ("fw.simulate(net, inputs(N), networks=64)", 44),
         ("fw.kernel(net, inputs(N))", 3000),
         ("fw.ntk(net, fw.draw_parameters(net, 0), inputs(N))", 64),
-        ("fw.proportional.correlation_sde(fw.ShapedMLP(), 0.2, 0.25, paths=N, steps=50)", 1_000_000),
+        ("fw.proportional.correlation_sde(fw.ShapedMLP(), 0.2, 0.25, paths=N, steps=50)", 200_000),
     ],
 )
 def test_what_is_asked_for_is_what_is_taken(call, size):
