@@ -70,6 +70,13 @@ def test_edges_that_are_passed_say_so():
             assert ("beyond it the tangent kernels of such activations at first shrink" in said) is passed
 
 
+def test_activations_without_a_critical_point_are_as_those_that_saturate():
+    net = fw.MLP("sigmoid", (3, 8, 4), C_W=2.0)
+    largest = np.linalg.eigvalsh(fw.frozen_ntk(net, X))[-1] / len(X)
+    assert fw.advice.global_rate(net, X).value == pytest.approx(1 / largest, rel=1e-9)
+    assert fw.advice.global_rate(tuned("gelu"), X).reason.startswith("1.5 times 2/lambda_max")
+
+
 def test_one_layer_has_a_kernel_that_stays():
     """A linear model by any name: no rate beyond the edge."""
     assert (

@@ -4,13 +4,13 @@ The loss is a mean over the batch, of half the squared error summed over outputs
 eigenvalue of $\Theta^{(L)}/N$ on $N$ samples: along its direction outputs change fastest.
 
 - **Squared error.** Gradient descent on all samples is stable up to $\eta = 2/\lambda$ while the tangent kernel stays what it is, PDLT
-  section 10.2. It does not: beyond, networks move to where it is smaller, up to about $12/\lambda$ for ReLU and hardly at all for tanh
-  (arXiv:2003.02218). Hence $\eta = c/\lambda$ with $c$ = 1 in the class of $K^\star = 0$ and 3 elsewhere.
+  section 10.2. It does not: beyond, networks move to where it is smaller, up to about $12/\lambda$ for ReLU (arXiv:2003.02218);
+  those of tanh were seen to diverge soon. Hence $\eta = c/\lambda$ with $c$ = 3 for scale-invariant and half-stable activations and 1 for others.
 - **Cross-entropy.** Its curvature in the outputs is $\mathrm{diag}(p) - pp^{\mathsf T}$, whose largest eigenvalue is at most $1/2$, where
   two classes are tied, however many there are: as long as that is so everywhere gradient descent is stable up to $4/\lambda$. Hence
   $\eta = 4c/\lambda$. At outputs that favour no class the edge is farther away, but training does not stay there.
 - **Adam.** With the groups of `learning_rates` a step at $\eta$ is one of gradient descent at $\eta/|\epsilon|$, with $|\epsilon|$ the size
-  of errors: it overshoots errors below $\eta\lambda/2$. Hence $\eta = 2r/\lambda$ with $r$ = 0.3 in the class of $K^\star = 0$ and 0.6
+  of errors: it overshoots errors below $\eta\lambda/2$. Hence $\eta = 2r/\lambda$ with $r$ = 0.6 where $c$ = 3 and 0.3
   elsewhere, of targets of unit variance; half of that for cross-entropy, whose errors are differences of probabilities.
 
 $c$ and $r$ are round numbers in the middle of what networks trained best with; `benchmarks/rates.py` trains them, also on data that were
@@ -37,6 +37,7 @@ Loss = Literal["mse", "cross_entropy"]
 
 _ERRORS = {"mse": 1.0, "cross_entropy": 0.5}  # their size when training begins, of targets of unit variance
 _LARGEST_CURVATURE = {"mse": 1.0, "cross_entropy": 0.5}  # in the outputs
+_STEEP = (UniversalityClass.SCALE_INVARIANT, UniversalityClass.HALF_STABLE)
 _SATURATES, _GROWS = (1.0, 0.3), (3.0, 0.6)  # c and r: of activations like tanh, and of those like ReLU and GELU
 _RECORD = {
     "sgd": (34, 34, 29),
@@ -74,8 +75,8 @@ def global_rate(net: LayeredNetwork, x: Any, optimizer: Optimizer = "sgd", loss:
     $$\eta = \frac c\lambda\ \text{(squared error)},\qquad \eta = \frac{4c}\lambda\ \text{(cross-entropy)},\qquad
       \eta = \frac{2r}\lambda,\ \frac r\lambda\ \text{(Adam, the two losses)},$$
 
-    with $\lambda$ the largest eigenvalue of $\Theta^{(L)}/N$ on `x`, and $c = 1$, $r = 0.3$ for activations of the $K^\star = 0$ class,
-    $c = 3$, $r = 0.6$ for others.
+    with $\lambda$ the largest eigenvalue of $\Theta^{(L)}/N$ on `x`, and $c = 3$, $r = 0.6$ for scale-invariant and half-stable
+    activations (ReLU, GELU), $c = 1$, $r = 0.3$ for others (tanh).
     `recommend` and reports print it. For `torch.nn.MSELoss`, which is a mean over outputs too and has no half, rates of SGD are $n_L/2$ as
     large.
 
@@ -138,7 +139,7 @@ def _number(net: LayeredNetwork, largest: float, optimizer: Optimizer, loss: Los
 def steepness(net: LayeredNetwork) -> tuple[float, float]:
     """$c$ and $r$; one layer has a tangent kernel that stays."""
     verdict = criticality(net.activation)
-    return _SATURATES if net.depth == 1 or verdict.universality_class is UniversalityClass.ZERO else _GROWS
+    return _GROWS if net.depth > 1 and verdict.universality_class in _STEEP else _SATURATES
 
 
 def trusted(optimizer: Optimizer) -> str:
