@@ -119,4 +119,5 @@ _NAMES = {
     ".step": "gradient_step predicted_change predicted_loss_change",
     ".training": "LazyWeights TrainedNetworks train",
 }
-__all__ = [name for name in _offered(__name__, _NAMES) if not name.endswith("Regressor")]  # these need scikit-learn
+_NEEDS_SKLEARN = ("Regressor", "Classifier")
+__all__ = [name for name in _offered(__name__, _NAMES) if not name.endswith(_NEEDS_SKLEARN)]
