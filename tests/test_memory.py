@@ -16,6 +16,7 @@ from finitewidth._entry import entry
 from finitewidth._errors import ArgumentError
 from finitewidth._memory import available_memory, check_memory, gigabytes
 from finitewidth.cli.report import _mlp
+from finitewidth.runs.store import empty_store
 
 GB = 10**9
 
@@ -256,6 +257,22 @@ def test_what_nobody_foresaw_is_said_in_words():
 
     with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
         other(1.0)
+
+
+def test_what_is_asked_for(monkeypatch):
+    """Eight bytes for each number, of tensors of four samples, of layers, of rows that are kept; one byte more than there is is refused."""
+    lane = jax.ShapeDtypeStruct((1, 4), np.float64)
+    asked = {
+        3 * 8 * 2 * 50**4: lambda: _memory.check_four_samples(3.0, 2, 50, "x"),
+        200 * 10**6: lambda: _memory.check_layers(10**6),
+        2 * 32 * 2 * 10**6: lambda: empty_store(lane, 2 * 10**6),
+    }
+    for needed, call in asked.items():
+        monkeypatch.setattr(_memory, "available_memory", lambda needed=needed: needed)
+        call()
+        monkeypatch.setattr(_memory, "available_memory", lambda needed=needed: needed - 1)
+        with pytest.raises(fw.DomainError, match="of memory where"):
+            call()
 
 
 def test_little_is_never_refused(monkeypatch):
