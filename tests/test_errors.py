@@ -88,8 +88,13 @@ def test_an_error_in_the_words_of_another():
 
 
 def test_a_pool_of_processes_hands_errors_on():
+    """Every one: of a process that cannot send its error, the pool waits for ever."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         error = pool.submit(fw.MLP, "tahn", (2, 8, 1)).exception(timeout=120)
+        for name, made_from in MADE_FROM.items():
+            sent = pool.submit(exec, f"import finitewidth as fw\nraise fw.{name}{made_from!r}").exception(timeout=120)
+            assert type(sent) is getattr(fw, name)
+            assert str(sent) == str(getattr(fw, name)(*made_from))
     assert isinstance(error, fw.UnknownNameError)
     assert error.argument == "activation"
     assert "did you mean 'tanh'" in error.want

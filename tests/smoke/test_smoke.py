@@ -17,6 +17,7 @@ import pytest
 import finitewidth as fw
 from finitewidth import cli
 from finitewidth._jax import asked_for_haste
+from test_errors import test_a_pool_of_processes_hands_errors_on as test_errors_of_other_processes  # noqa: F401
 from test_every_type import test_round_trips as test_every_type_is_saved_and_loaded  # noqa: F401
 from test_examples import RUN, run
 
