@@ -16,8 +16,8 @@ VERBS = {
     "train": lambda **given: fw.train(**given, networks=2, steps=1),
 }
 WRONG = [
-    *(({name: [[0.0, 0.0]]}, name) for name in ("x_train", "x_test")),
-    *(({name: [[1e300, 1.0]]}, name) for name in ("x_train", "x_test")),
+    *(({name: [[1.0, 0.5], [0.0, 0.0]]}, name) for name in ("x_train", "x_test")),
+    *(({name: [[1.0, 0.5], [1e300, 1.0]]}, name) for name in ("x_train", "x_test")),
     *(({name: [[1.0]]}, name) for name in ("x_train", "x_test")),
     ({"x_train": None}, "x_train"),
     ({"y_train": None}, "y_train"),
