@@ -209,6 +209,6 @@ def check_memory(net: MLP, train: int, test: int) -> None:
     samples = train + min(test, 2 * AT_ONCE)
     needed = 8 * (net.depth + 2) * (len(NAMES) + 1) * samples**4
     if needed > _MOST_BYTES:
-        got = f"{train} training samples at order 1, whose tensors of four samples take about {needed / 2**30:.3g} GB and hours to fill"
-        want = f"at most {_MOST_BYTES / 2**30:.3g} GB, which grow as N^4: use order=0, or fewer training samples"
+        got = f"{train} training samples at order 1, whose tensors of four samples take about {needed / 2**30:.3g} GB"
+        want = f"at most {_MOST_BYTES / 2**30:.3g} GB, which grow as N^4, as does the time: use order=0, or fewer training samples"
         raise DomainError("x_train", got, want)
