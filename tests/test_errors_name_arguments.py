@@ -39,7 +39,6 @@ COSTLY = {  # the lines before them in their examples take a second
     "information_by_depth",
     "second_differential_mean",
 }
-TO_BE_MENDED = {"joint_log_density", "layer_log_density", "moment_ratio", "leaky_relu"}
 WRONG = {"an object", "'abc'", "text", "nan", "NaN in it", "ragged", "[3]", "'no such name'", "3"}
 
 
@@ -47,7 +46,7 @@ def functions() -> dict[str, list[Callable[..., Any]]]:
     """Public functions by room."""
     found = collections.defaultdict(list)
     for thing in sorted({each for each in public_things() if inspect.isfunction(each)}, key=lambda each: each.__name__):
-        if thing.__name__ not in COSTLY | TO_BE_MENDED | FUZZ.LEFT_OUT and thing.__module__.count(".") > 1:
+        if thing.__name__ not in COSTLY | FUZZ.LEFT_OUT and thing.__module__.count(".") > 1:
             found[thing.__module__.split(".")[1]].append(thing)
     return found
 

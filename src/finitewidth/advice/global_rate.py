@@ -5,7 +5,8 @@ eigenvalue of $\Theta^{(L)}/N$ on $N$ samples: along its direction outputs chang
 
 - **Squared error.** Gradient descent on all samples is stable up to $\eta = 2/\lambda$ while the tangent kernel stays what it is, PDLT
   section 10.2. It does not: beyond, networks move to where it is smaller, up to about $12/\lambda$ for ReLU (arXiv:2003.02218);
-  those of tanh were seen to diverge soon. Hence $\eta = c/\lambda$ with $c$ = 3 for scale-invariant and half-stable activations and 1 for others.
+  those of tanh were seen to diverge soon. Hence $\eta = c/\lambda$ with $c$ = 3 for scale-invariant and half-stable activations
+  and 1 for others.
 - **Cross-entropy.** Its curvature in the outputs is $\mathrm{diag}(p) - pp^{\mathsf T}$, whose largest eigenvalue is at most $1/2$, where
   two classes are tied, however many there are: as long as that is so everywhere gradient descent is stable up to $4/\lambda$. Hence
   $\eta = 4c/\lambda$. At outputs that favour no class the edge is farther away, but training does not stay there.
