@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import finitewidth as fw
-from finitewidth._errors import ArgumentError, BlowUpError, DomainError, ShapeError
+from finitewidth._errors import ArgumentError, BlowUpError, DomainError, ShapeError, UnknownArgumentError
 from finitewidth._signature import Signature, type_of
 from finitewidth._validation import as_number
 from fuzzer import fuzzer
@@ -213,7 +213,9 @@ def test_the_door_knows_kinds():
     for bad, name in [(("1", 2), "a"), ((1.0, 2.0), "n"), ((1.0, 2, 1), "flag"), ((1.0, 2, True, 3), "of")]:
         with pytest.raises(DomainError, match=f"`{name}`"):
             door.check(bad, {})
-    door.check((), {"unknown": 3})  # left to Python, which says it well
+    with pytest.raises(UnknownArgumentError, match="`unknown`"):
+        door.check((), {"unknown": 3})
+    door.check((), {})  # what is missing is left to Python, which says it well
     assert type_of(MLP()).endswith(".MLP")
     assert type_of(NET) == "MLP"
 

@@ -121,7 +121,7 @@ def test_what_python_says_of_a_call_stays():
     with pytest.raises(TypeError, match="missing") as missing:
         fw.flow(**{})
     assert not isinstance(missing.value, fw.ArgumentError)
-    with pytest.raises(fw.UnknownArgumentError, match="expected One of net"):
+    with pytest.raises(fw.UnknownArgumentError, match="expected one of net"):
         fw.flow(fw.MLP("relu", (2, 8, 1)), **{"qqqq": 1})
 
 

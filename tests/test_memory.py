@@ -1,5 +1,6 @@
 """What does not fit into memory is refused in words, and what there is is read where systems say it."""
 
+import resource
 import subprocess
 import sys
 import time

@@ -16,12 +16,14 @@ from matplotlib.axes import Axes
 from matplotlib.collections import Collection, QuadMesh
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
+from PIL import Image
 
 from finitewidth.figures import STYLE
 
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 NUMBERS = Path(__file__).resolve().parent / "data"
 _POINTS, _DIGITS = 24, 6  # kept of every curve
+_MOST = 200_000  # bytes, beyond which a picture makes do with 256 colours: a page is read on a phone, too
 
 
 def panels(rows: int, columns: int, width: float, height: float) -> Any:
@@ -36,6 +38,8 @@ def save(name: str) -> None:
     for folder in (IMAGES, NUMBERS):
         folder.mkdir(exist_ok=True)
     pyplot.savefig(picture, dpi=110, metadata={"Software": None})
+    if picture.stat().st_size > _MOST:
+        Image.open(picture).convert("RGB").quantize(256).save(picture, optimize=True)
     shown = [_panel(axes) for axes in pyplot.gcf().axes]
     pyplot.close()
     digest = {"sha256": hashlib.sha256(picture.read_bytes()).hexdigest(), "panels": shown}

@@ -59,8 +59,8 @@ class UnknownArgumentError(ArgumentError, TypeError):
         names = list(known)
         near = [name for name in names if name.lower() == argument.lower()]  # C_b is as near to C_w as C_W
         near += difflib.get_close_matches(argument, names, n=1)
-        hint = f"did you mean `{near[0]}`? " if near else ""
-        super().__init__(argument, f"an argument that `{function}` does not have", f"{hint}One of {', '.join(names)}")
+        hint = f" (did you mean `{near[0]}`?)" if near else ""
+        super().__init__(argument, f"an argument that `{function}` does not have", f"one of {', '.join(names)}{hint}")
 
 
 @contextlib.contextmanager

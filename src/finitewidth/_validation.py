@@ -36,7 +36,7 @@ def as_numbers(value: Any, argument: str) -> Array | np.ndarray:
         raise ArgumentError(
             argument, f"{type_of(value)} that is no array ({error})", "an array of real numbers"
         ) from error
-    if not is_real(array.dtype) and array.dtype.kind != "c":
+    if not is_real(array.dtype) and not jnp.issubdtype(array.dtype, jnp.complexfloating):
         raise ShapeError(argument, f"{array.dtype} entries", "an array of real numbers")
     return array
 

@@ -142,7 +142,7 @@ def test_bad_activations_are_refused(bad, message):
     [
         (lambda: fw.activations.scale_invariant(0.0, 0.0), "a_plus"),
         (lambda: fw.activations.scale_invariant(float("nan"), 1.0), "a_plus"),
-        (lambda: fw.activations.leaky_relu("steep"), "a_minus"),
+        (lambda: fw.activations.leaky_relu("steep"), "slope"),
         (lambda: fw.activations.monomial(0), "power"),
         (lambda: fw.activations.monomial(1.5), "power"),
         (lambda: fw.activations.exponential(float("inf")), "rate"),

@@ -12,7 +12,7 @@ from finitewidth.ensembles import simulate
 from finitewidth.ensembles.many_populations import metric_of_populations
 from finitewidth.ensembles.population import Estimate, Population
 from finitewidth.ensembles.tails import add_tails, effective_of_mean, effective_of_variance, no_tails
-from finitewidth.ensembles.trust import _said
+from finitewidth.ensembles.trust import in_layers
 from finitewidth.kernels.kernel_map import kernel_recursion
 from finitewidth.networks import MLP
 
@@ -213,4 +213,4 @@ def test_populations_have_no_tangent_kernels():
     ("layers", "said"), [([3], "in layer 3"), ([2, 3], "in layers 2-3"), ([2, 4, 5, 6], "in layers 2, 4-6")]
 )
 def test_layers_in_words(layers, said):
-    assert _said(layers) == said
+    assert in_layers(layers) == said

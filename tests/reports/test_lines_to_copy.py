@@ -2,6 +2,7 @@
 
 import re
 from contextlib import nullcontext
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -40,7 +41,7 @@ def pytorch(layers):
 
 def linear_layers(net):
     """As many as the network has, with parameters that remember one number."""
-    return [SimpleNamespace(in_features=n, weight=np.ones(1), bias=np.ones(1)) for n in net.widths[:-1]]
+    return [SimpleNamespace(in_features=n, weight=np.ones((m, n)), bias=np.ones(m)) for n, m in pairwise(net.widths)]
 
 
 @pytest.mark.parametrize("columns", [20, 40, 60, 80, 200])
@@ -90,7 +91,7 @@ def test_the_lines_of_a_recommendation_run(activation, depth, width):
     names = pytorch(layers) | {"x": x}
     exec(code, names)
     net = advice.net
-    np.testing.assert_allclose([each.weight[0] ** 2 * each.in_features for each in layers], net.C_W, rtol=1e-5)
+    np.testing.assert_allclose([each.weight[0, 0] ** 2 * each.in_features for each in layers], net.C_W, rtol=1e-5)
     np.testing.assert_allclose([each.bias[0] ** 2 for each in layers], net.C_b, rtol=1e-5, atol=1e-12)
     name, groups = names["optimizer"]
     rate, inputs = advice.numbers["adam_rate"].value, advice.numbers["input_scale"].value * x

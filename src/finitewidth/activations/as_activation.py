@@ -1,5 +1,6 @@
 """The activation that a user means: a name, an `Activation`, or a callable, checked."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -24,13 +25,19 @@ _FAR = [-1e9, -1e6, -1e4, -3e2, -90.0, 90.0, 3e2, 1e4, 1e6, 1e9]  # beyond where
 _EVERYWHERE = np.concatenate([np.arange(-KINK_REACH, KINK_REACH, 0.01) + 0.0042, _FAR])
 
 
+@functools.lru_cache(maxsize=256)  # a network made anew, as `replace` does, compiles nothing
+def _there_and_back(value: Callable[[Array], Array]) -> Callable[[Array], tuple[Array, Array]]:
+    """Of entries in two orders, in one program."""
+    return jax.jit(lambda z: (value(z), value(z[::-1])))
+
+
 @entry()
 @jax.ensure_compile_time_eval()
 def _check(activation: Activation, name: str) -> Activation:
     """Refuse what cannot be averaged: not traceable, not elementwise, not the same at every call, not real, not finite near zero."""
     probe = jnp.asarray(np.array([0.41, -0.59, 0.81, -0.99, 0.01, -0.19]))  # in no order that a function might keep
-    compiled = jax.jit(lambda z: (activation.value(z), activation.value(z[::-1])))
     try:
+        compiled = _there_and_back(activation.value)
         values, reversed_ = compiled(probe)
     except Exception as error:  # the caller's own function may raise anything
         raise ArgumentError(

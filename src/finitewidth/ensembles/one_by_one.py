@@ -12,7 +12,7 @@ from jaxtyping import Int, Key
 from .._arrays import Array
 from .._compile import compiled_in_haste
 from .._random import key_of
-from ..runs.lanes import lane_size
+from ..runs.lanes import lane_of_networks
 from ..runs.run import run
 from ..runs.store import empty_store, put
 
@@ -36,7 +36,7 @@ def one_by_one(
     `numbers_per_network` are those that one keeps in memory at a time; the rest is as in `run`. How many go side by side does not depend
     on `networks`: compiled code that did would round differently.
     """
-    key, lane = key_of(seed), lane_size(numbers_per_network, _AT_MOST)
+    key, lane = key_of(seed), lane_of_networks(numbers_per_network, _AT_MOST)
 
     def lane_from(first: Int[Array, ""] | int) -> Any:
         return _lane(sampler, key, first, lane)

@@ -22,7 +22,7 @@ from ..kernels.tangent_map import tangent_kernel_recursion
 from ..networks import MLP, LayeredNetwork, ResidualMLP, as_mlp
 from ..networks.residual import refuse_norm
 from ..results import Ensemble, Flow, Measurement
-from ..runs.lanes import lane_size
+from ..runs.lanes import lane_of_networks
 from ..runs.run import run
 from .differential_samplers import DenseDifferentialSampler, check_can_be_measured
 from .many_populations import simulate_populations
@@ -88,7 +88,7 @@ def simulate_layers(
         metric, networks = simulate_populations(as_mlp(net), kernels, networks, seed, **how)
     elif net.depth > 1:
         sampler, key = _METHODS[type(net)][through][method](net, inputs), key_of(seed)
-        lane = lane_size(sampler.numbers_per_network(), networks)
+        lane = lane_of_networks(sampler.numbers_per_network(), networks)
         tally = run(
             lambda tally, first: add_lane(tally, sampler, key, first, networks, lane),
             new_tally(jax.eval_shape(sampler, key), kernels, limit),

@@ -218,7 +218,7 @@ def test_rates_up_to_the_limit_do_not_warn():
 
 def test_what_does_not_fit_is_refused_before_it_is_begun(monkeypatch):
     wide = NET.replace(widths=(3, 10**6, 10**6, 10**6, 2))
-    with pytest.raises(DomainError, match=r"`net`.*GB of memory.*method='lazy'"):
+    with pytest.raises(DomainError, match=r"`net`.*TB of memory.*method='lazy'"):
         fw.train(wide, X, Y, SEEN, networks=2, steps=1)
     with pytest.raises(DomainError, match=r"`x_test`.*fewer test inputs"):
         fw.train(NET, X, Y, np.ones((10**6, 3)), networks=2, steps=1)

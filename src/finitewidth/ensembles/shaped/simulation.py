@@ -17,7 +17,7 @@ from ...networks.shaped import BlockNetwork
 from ...networks.shaped.sublayers import FullyConnected
 from ...results import CovarianceLaw
 from ...results.covariance_law import law_of_paths
-from ...runs.lanes import lane_size
+from ...runs.lanes import lane_of_networks
 from ...runs.run import run
 from ...runs.saved import saved_intervals
 from ...runs.store import empty_store, put
@@ -57,7 +57,7 @@ def simulate_block(
     process = METHODS[method](layers, root, net.width)
 
     saved = np.round(np.linspace(0, net.depth, saved_intervals(save, net.depth, networks, len(start)) + 1)).astype(int)
-    lane, key = lane_size(process.numbers(), networks), key_of(seed)
+    lane, key = lane_of_networks(process.numbers(), networks), key_of(seed)
 
     def lane_from(first: Int[Array, ""] | int) -> Paths:
         return walk(process, key, first, saved, radius, lane)

@@ -18,7 +18,7 @@ from ..._validation import as_ensemble, as_number
 from ...ensembles.samplers import METHODS
 from ...networks import MLP, as_mlp
 from ...results import Measurement, Posterior, Representation
-from ...runs.lanes import lane_size
+from ...runs.lanes import lane_of_networks
 from ...runs.run import run
 from ..samples import as_samples
 from .data import as_data
@@ -71,7 +71,7 @@ def exact_posterior(
     _check_rank(net, len(x), noise)
     together = np.concatenate([x, test])
     sampler = METHODS["chain"](net, together)
-    key, lane = key_of(seed), lane_size(sampler.numbers_per_network(), networks)
+    key, lane = key_of(seed), lane_of_networks(sampler.numbers_per_network(), networks)
     sums = run(
         lambda sums, first: _add_lane(sums, sampler, key, first, networks, y, noise, lane),
         no_networks(net.depth - 1, len(together), len(y), y.shape[1]),
