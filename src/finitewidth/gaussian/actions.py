@@ -22,7 +22,7 @@ import numpy as np
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Float
 
-from .._arrays import Array
+from .._arrays import Array, at_hand
 from .._entry import entry
 from .._errors import DomainError, ShapeError
 from .._result import Result
@@ -97,7 +97,7 @@ class EvenAction(eqx.Module):
                 raise ShapeError(f"couplings[{i}]", f"shape {tensor.shape}", want)
         if len({tensor.ndim for tensor in tensors}) < len(tensors):
             raise ShapeError("couplings", "two tensors of the same order", "at most one tensor for each order")
-        self.couplings = tuple(symmetrise(tensor) for tensor in tensors)
+        self.couplings = tuple(at_hand(symmetrise(tensor)) for tensor in tensors)  # 64 bits, also in a copy
 
     @entry()
     def __call__(self, z: Float[Array, "*batch N"] | Any) -> Float[Array, "*batch"]:
