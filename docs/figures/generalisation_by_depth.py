@@ -5,7 +5,6 @@ import numpy as np
 from save import panels, save
 
 from finitewidth.figures import generalisation_by_depth
-from finitewidth.kernels.kernel_map import kernel_recursion
 from finitewidth.kernels.tangent_map import tangent_kernel_recursion
 from finitewidth.learning import generalisation_error, predict
 from finitewidth.networks import MLP
@@ -22,8 +21,7 @@ for axes, C_W in zip(panels(1, 3, 11.5, 3.9), (0.8, 1.0, 2.0), strict=True):
     net = MLP("tanh", (2, *[1] * DEPTH), C_W=C_W, lambda_b=rates, lambda_W=1.0)
     # A layer of this network is the last of a shallower one.
     with jax.enable_x64(True):  # kernels of all layers are asked for without going through a door
-        K = np.asarray(kernel_recursion(net, net.first_kernel(x)))
-        Theta = np.asarray(tangent_kernel_recursion(net, x, K))
+        K, Theta = (np.asarray(each) for each in tangent_kernel_recursion(net, x))
     errors = [
         generalisation_error(predict(kernel=(Theta[depth - 1], K[depth - 1]), y_train=y[:20]), y[20:])
         for depth in DEPTHS
