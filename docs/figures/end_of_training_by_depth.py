@@ -70,7 +70,7 @@ def shares(depth: int, y: np.ndarray) -> dict[str, float]:
 error, parts = panels(1, 2, 11.0, 4.3)
 
 found = {int(L): predicted(int(L), target(y_train, int(L))) for L in DEPTHS}
-holds = [L for L, each in found.items() if trust_of(each, 0.0).holds]
+holds = [L for L, each in found.items() if trust_of(each, 0.0, 0.0).holds]
 error.axvspan(2 / WIDTH, max(holds) / WIDTH, color=GREEN, alpha=0.12, linewidth=0, label="order 1/n holds")
 kernel_limits = [limit(L, target(y_train, L)) for L in found]
 spreads = [float(np.trace(np.asarray(each.sample_covariance))) for each in kernel_limits]

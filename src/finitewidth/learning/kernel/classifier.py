@@ -68,7 +68,8 @@ class KernelNetworkClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each sample."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        likeliest = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[likeliest]
 
     def _network(self) -> MLP:
         hidden = (1,) * (as_count(self.depth, "depth") - 1)
