@@ -195,7 +195,7 @@ def main() -> None:
     parser.add_argument("--against", type=Path, help="the folder `src` of another version")
     options = parser.parse_args()
     chosen = [name for name in ROWS if not options.only or any(word in name for word in options.only)]
-    beside, known = str(options.against), dict[str, Cost]()
+    beside, known = str(options.against or "nothing, for there is no record"), dict[str, Cost]()
     if options.against is None and RECORDS.exists():
         beside, known = last_record()
     print(f"{'':38}{'cold':>8}{'ratio':>8} {'warm':>9}{'ratio':>8}   ratios to {beside}")
@@ -211,7 +211,8 @@ def main() -> None:
         print(f"{name:38}{now.cold:8.2f}{_shown(cold)} {now.warm:9.4g}{_shown(warm)}", flush=True)
         if max(cold or 0.0, warm or 0.0) > SLOWER:
             slower.append(name)
-    print(f"Slower than {beside} by more than a quarter: {'; '.join(slower) or 'nothing'}.")
+    if known:
+        print(f"Slower than {beside} by more than a quarter: {'; '.join(slower) or 'nothing'}.")
     if options.record:
         record(costs)
 

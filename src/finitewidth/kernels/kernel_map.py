@@ -31,9 +31,8 @@ def gram(activation: Activation, K: Float[Array, "N N"], rule: PairRule, slopes:
     between = jnp.where(off_diagonal, K, 0.0)  # coincidence with oneself is the diagonal's business
     pairs = pair_moment(activation, int(slopes), int(slopes), variances[:, None], between, variances[None, :], rule)
     (squares,) = square_averages(activation, variances, 0, int(slopes))
-    pairs = jax.lax.optimization_barrier(
-        pairs
-    )  # or the compiler computes them a second time, in the order of the transposed
+    # Without the barrier the compiler computes them a second time, in the order of the transposed.
+    pairs = jax.lax.optimization_barrier(pairs)
     return jnp.where(off_diagonal, (pairs + pairs.T) / 2, squares[:, None])  # a pair's two orders differ by rounding
 
 
